@@ -1,0 +1,35 @@
+/* The control socket between the executor and the gateway of one session: JSON objects, one a line,
+ * on a stream socket; a line may carry one fd.
+ *
+ *   executor -> gateway  {"start": {"version": V, "policy": {...}, "uid": N, "gid": N}}
+ *                        the view for VIEW_FOR_SANDBOX; uid and gid are the ids it shows
+ *   gateway -> executor  {"ready": true}             anchors are open, the device fd may come
+ *   executor -> gateway  {"attach": "device"} + fd   an open /dev/fuse, mounted by the executor
+ *                  or    {"attach": "fusermount", "path": P}   the gateway mounts it itself, at P
+ *   gateway -> executor  {"serving": true}
+ *   gateway -> executor  {"error": {"message": M}}   instead of either answer; then it ends
+ *
+ * The executor's end of file means: end, now. No answer is ever waited for without a deadline. */
+#pragma once
+
+#include <json-glib/json-glib.h>
+#include <stdbool.h>
+
+typedef struct ControlSocket ControlSocket;
+
+/* Takes fd, also on failure. */
+ControlSocket *control_socket_new(int take_fd);
+void control_socket_free(ControlSocket *socket); /* NULL is allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ControlSocket, control_socket_free)
+
+/* Borrowed, for poll. */
+int control_socket_fd(const ControlSocket *socket);
+
+/* Sends one object (consumed, also on failure), with an fd when it is >= 0 (borrowed). 0 or -errno. */
+int control_socket_send(ControlSocket *socket, JsonObject *take_object, int fd);
+
+/* Waits for the next object. *ret_fd is the fd that came with it or -1; a caller that expects none
+ * passes NULL, and an fd that comes is closed. timeout_ms < 0 waits for ever. -ETIMEDOUT, -EPIPE at
+ * the end of file, -EBADMSG for what is no object, -EMSGSIZE for a line over the cap. */
+int control_socket_receive(ControlSocket *socket, int timeout_ms, JsonObject **ret_object,
+			   int *ret_fd);

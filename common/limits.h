@@ -1,0 +1,29 @@
+/* Every cap of the project: its unit and its reason. A value that arrives from outside is compared
+ * with one of these before memory is taken for it. */
+#pragma once
+
+/* Bytes of one policy text. The largest real ones are a few KiB. */
+#define LIMIT_POLICY_BYTES (1024 * 1024)
+/* Levels of { and [ in a policy text: the format needs 5, and the parser recurses. */
+#define LIMIT_POLICY_DEPTH 16
+/* Rows of a mount table; the view's root directory and `check` stay readable. */
+#define LIMIT_MOUNTS 1024
+/* Bytes of one name, without the NUL (NAME_MAX). */
+#define LIMIT_NAME_BYTES 255
+/* Bytes of one path with its NUL (PATH_MAX). */
+#define LIMIT_PATH_BYTES 4096
+/* Links followed in one path, as the kernel counts them. */
+#define LIMIT_LINKS 40
+/* Times that openat2 is tried again after EAGAIN (a rename elsewhere made its check uncertain). */
+#define LIMIT_OPENAT2_TRIES 64
+/* Bytes of one line of the control socket between executor and gateway: a policy and its frame. */
+#define LIMIT_CONTROL_LINE_BYTES (2 * LIMIT_POLICY_BYTES)
+/* Bytes of arguments and environment of one command, the kernel's own limit for both together being
+ * at most 6 MiB (three quarters of _STK_LIM). */
+#define LIMIT_EXEC_PAYLOAD_BYTES (8 * 1024 * 1024)
+/* Captured bytes of one stream: least, most, default. */
+#define LIMIT_OUTPUT_BYTES_MIN	   1
+#define LIMIT_OUTPUT_BYTES_MAX	   (1024ull * 1024 * 1024)
+#define LIMIT_OUTPUT_BYTES_DEFAULT (10ull * 1024 * 1024)
+/* Bytes of a generated or copied small file of the view (passwd, resolv.conf). */
+#define LIMIT_SMALL_FILE_BYTES (256 * 1024)
