@@ -1,0 +1,72 @@
+/* One step of every walk; see resolve.h for what rests on it. */
+#include "common/resolve.h"
+
+#include "common/fd-util.h"
+#include "common/limits.h"
+#include "common/path-util.h"
+#include "common/syscall-wrap.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define CHILD_FLAGS (O_PATH | O_NOFOLLOW | O_CLOEXEC)
+
+static int mount_id(int fd, uint64_t *ret_id)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &stx) != 0)
+		return -errno;
+	if (!(stx.stx_mask & STATX_MNT_ID))
+		return -ENOSYS;
+	*ret_id = stx.stx_mnt_id;
+	return 0;
+}
+
+/* openat with O_NOFOLLOW on one checked name cannot leave the directory but by a mount on the entry,
+ * so comparing mounts is all that openat2 does beyond it. */
+static int child_without_openat2(int dirfd, const char *name, bool cross_mounts)
+{
+	uint64_t dir_id, child_id;
+	FD_AUTO fd = openat(dirfd, name, CHILD_FLAGS);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (cross_mounts)
+		return fd_steal(&fd);
+	if ((r = mount_id(dirfd, &dir_id)) < 0 || (r = mount_id(fd, &child_id)) < 0)
+		return r;
+	return dir_id == child_id ? fd_steal(&fd) : -EXDEV;
+}
+
+int resolve_child(int dirfd, const char *name, bool cross_mounts)
+{
+	uint64_t how = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+	int r;
+
+	if ((r = path_check_name(name)) < 0)
+		return r;
+	if (!cross_mounts)
+		how |= RESOLVE_NO_XDEV;
+	/* EAGAIN: a rename somewhere made the kernel unsure about its ".." bookkeeping. */
+	for (int tries = 0; tries < LIMIT_OPENAT2_TRIES; tries++) {
+		r = sys_openat2(dirfd, name, CHILD_FLAGS, 0, how);
+		if (r != -EAGAIN)
+			break;
+	}
+	if (r == -ENOSYS || r == -EPERM)
+		return child_without_openat2(dirfd, name, cross_mounts);
+	return r;
+}
+
+int resolve_check_connected(int dirfd)
+{
+	/* In a mount clone the kernel gives ENOENT for ".." of a directory that is not below the
+	 * clone's root any more, and the root itself for ".." of the root. */
+	FD_AUTO parent = openat(dirfd, "..", O_PATH | O_CLOEXEC);
+
+	if (parent < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	return 0;
+}
