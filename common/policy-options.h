@@ -4,6 +4,11 @@
  *   --rw HOST[:VIEW] --same-path --no-network --runtime MODE --symlinks MODE --cache MODE
  *   --limit NAME=VALUE --backend NAME
  *
+ * HOST[:VIEW] is split at its last ":/", for a VIEW is absolute; so a host path may have colons, and one
+ * that has a ":/" in it needs its VIEW written out. Without VIEW the mount is at the host path itself.
+ * --limit NAME=VALUE takes the names of the policy's limits object, sizes also as 512K, 10M, 1G. An option
+ * may be given once, but --ro, --rw and (for different limits) --limit.
+ *
  * A program hands each argument to policy_options_take() and keeps what that does not know. */
 #pragma once
 
@@ -36,9 +41,12 @@ int policy_options_take(PolicyOptions *options, int argc, char **argv, int *inde
 int policy_options_finish(PolicyOptions *options, StellaPolicy **ret_policy, char **reterr_message);
 
 /* Facts beside the policy. Borrowed. */
-const char *policy_options_backend(const PolicyOptions *options);    /* NULL: the first available */
-bool policy_options_user_is_temporary(const PolicyOptions *options); /* no --user-dir, no --policy:
-			the program makes a private directory and mounts it at /user */
+const char *policy_options_backend(const PolicyOptions *options); /* NULL: the first available */
+
+/* Whether nothing is mounted at /user and no --policy was given: the program then makes a private
+ * directory and mounts it there, for HOME is there (the policy's env and env_override say so). Known
+ * after policy_options_finish(); false for POLICY_FOR_LOOKING. */
+bool policy_options_user_is_temporary(const PolicyOptions *options);
 
 /* The help text of these options, lines of at most 100 columns. Static storage. */
 const char *policy_options_help(void);

@@ -102,6 +102,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StellaPolicy, policy_unref)
  * set, and arrays are empty. */
 StellaPolicy *policy_new_defaults(void);
 
+/* A copy that may be changed until it is given out: for a session that adds a mount of its own. */
+StellaPolicy *policy_copy(const StellaPolicy *policy);
+
+/* Adds a row or a variable to a policy that has not been given out yet. The texts are copied; paths
+ * are cleaned, a relative one is kept as it is for policy_validate() to refuse. The row is the policy's. */
+PolicyMount *policy_add_mount(StellaPolicy *policy, const char *host_path, const char *view_path,
+			      StellaMountAccess access);
+void policy_add_env(StellaPolicy *policy, const char *name, const char *value);
+
+/* Replaces a string field of such a policy, a path being cleaned ("" stays ""). */
+void policy_set_path(char **field, const char *path);
+
 /* Judges structure: working_dir given, mount paths, duplicates, reserved and always-read-only view
  * paths, ranges, environment names. On failure -EINVAL, and *reterr_message is one line without a
  * newline that begins with the key ("filesystem.mounts[2].view_path: ..."). */
@@ -114,3 +126,44 @@ const char *policy_find_unimplemented(const StellaPolicy *policy);
 /* The words of the format for an enum value ("ro", "allow_all", "contained"). Static storage. */
 const char *policy_access_name(StellaMountAccess access);
 const char *policy_network_name(StellaNetworkMode mode);
+const char *policy_runtime_name(PolicyRuntime runtime); /* NULL for DEFAULT */
+const char *policy_symlinks_name(PolicySymlinks symlinks);
+const char *policy_cache_name(PolicyCache cache);
+const char *policy_ownership_name(PolicyOwnership ownership);
+
+/* process.user: the id that a name of the format stands for, and back (NULL: the id has no name). */
+bool policy_find_user(const char *name, uid_t *ret_uid);
+const char *policy_user_name(uid_t uid);
+
+/* The words of one enum in the order of its values; where a value has no word the entry is NULL. The
+ * first `told` of them that are not NULL are named in a message about another word. */
+typedef struct {
+	const char *const *words;
+	int count;
+	int told;
+} PolicyWords;
+
+extern const PolicyWords policy_access_words, policy_network_words, policy_runtime_words,
+	policy_symlinks_words, policy_cache_words, policy_ownership_words;
+
+/* The value that word stands for, or -1. */
+int policy_words_find(const PolicyWords *words, const char *word);
+/* `"ro" or "rw"`, in quotes or without. The caller frees. */
+char *policy_words_expected(const PolicyWords *words, bool quoted);
+
+/* The integers of the limits object: name in the format, place in PolicyLimits, range, and whether
+ * it is a size in bytes. Ends with a row whose name is NULL. */
+typedef struct {
+	const char *name;
+	size_t offset;
+	uint64_t min, max;
+	bool is_size;
+} PolicyLimit;
+
+extern const PolicyLimit policy_limits[];
+
+/* The field of limits that row describes. */
+uint64_t *policy_limit_field(PolicyLimits *limits, const PolicyLimit *row);
+
+/* The most that timeout_ms can be: what fits in 31 bits of seconds. */
+#define POLICY_TIMEOUT_MS_MAX (INT64_C(2147483647) * 1000)

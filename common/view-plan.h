@@ -38,16 +38,19 @@ typedef struct {
 	char *view_path; /* clean, absolute, never "/" */
 	char *host_path; /* MOUNT: absolute, as the policy has it, cleaned. POINT: what the executor
 			    binds there read-only, or NULL for one that it makes itself (/proc) */
-	StellaMountAccess access;
-	bool is_dir;	      /* MOUNT, POINT: a directory (else a regular file) */
-	bool cross_submounts; /* what is mounted on the host below belongs to it (runtime) */
-	dev_t dev;	      /* MOUNT: the host object's identity when the plan was made */
+	StellaMountAccess access; /* MOUNT; POINT: "rw" when commands may write there (/tmp) */
+	bool is_dir;		  /* MOUNT, POINT: a directory (else a regular file) */
+	bool cross_submounts;	  /* what is mounted on the host below belongs to it (runtime) */
+	dev_t dev;		  /* MOUNT: the host object's identity when the plan was made */
 	ino_t ino;
 	uid_t owner_uid; /* MOUNT: its owner */
 	gid_t owner_gid;
-	const char *const *hide; /* globs relative to the mount that do not appear (/etc), or NULL;
-				    static storage */
-	char *content;		 /* GENERATED */
+	const char *const
+		*hide; /* what of the mount does not appear (/etc), or NULL: globs (* and ?)
+				    relative to the mount's root, one a component, as many components
+				    deep as written; what lies below a match is hidden with it. NULL
+				    at the end; static storage */
+	char *content; /* GENERATED */
 	size_t content_size;
 	char *target; /* LINK */
 } ViewEntry;
@@ -65,8 +68,9 @@ typedef struct {
 	GPtrArray *entries;    /* ViewEntry, sorted by view path */
 	GPtrArray *dropped;    /* ViewDropped */
 	char *working_dir;     /* a view path */
-	char *home;	       /* the view path of the workspace */
-	char *workspace_view;  /* the same, or "/workspace" */
+	char *home;	       /* HOME, a view path: the workspace, or what the policy's own HOME
+				  says with env_override */
+	char *workspace_view;  /* the view path of the workspace */
 } ViewPlan;
 
 /* Looks at every host path (following links: the policy is trusted) and makes the plan. On failure
