@@ -1,0 +1,190 @@
+/* stella-fsgate serve --control-fd N: the gateway of one sandbox, started by the executor, which speaks
+ * first (common/control.h). Its death is seen as the end of the control socket, and ends the gateway. */
+#include "fsgate/cli.h"
+#include "fsgate/mountpoint.h"
+#include "fsgate/serve-until.h"
+
+#include "common/control.h"
+#include "common/errno-util.h"
+#include "common/fd-util.h"
+#include "common/policy-json.h"
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long the executor may take between its messages: it makes namespaces meanwhile. */
+#define PEER_MS 30000
+
+static void send_error(ControlSocket *control, const char *message)
+{
+	JsonObject *inner = json_object_new(), *outer = json_object_new();
+
+	json_object_set_string_member(inner, "message", message);
+	json_object_set_object_member(outer, "error", inner);
+	(void)control_socket_send(control, outer, -1); /* an executor that left needs no answer */
+}
+
+static int send_flag(ControlSocket *control, const char *name)
+{
+	JsonObject *object = json_object_new();
+
+	json_object_set_boolean_member(object, name, TRUE);
+	return control_socket_send(control, object, -1);
+}
+
+static const char *get_string(JsonObject *object, const char *name)
+{
+	JsonNode *node = json_object_get_member(object, name);
+
+	return node && json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node)
+								       : NULL;
+}
+
+static bool get_id(JsonObject *object, const char *name, uint32_t *ret_id)
+{
+	JsonNode *node = json_object_get_member(object, name);
+	gint64 id;
+
+	if (!node || json_node_get_value_type(node) != G_TYPE_INT64)
+		return false;
+	id = json_node_get_int(node);
+	if (id < 0 || id >= UINT32_MAX)
+		return false;
+	*ret_id = (uint32_t)id;
+	return true;
+}
+
+static JsonObject *get_object(JsonObject *object, const char *name)
+{
+	JsonNode *node = json_object_get_member(object, name);
+
+	return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
+}
+
+static int parse_policy(JsonObject *start, StellaPolicy **ret_policy, char **reterr_message)
+{
+	JsonNode *node = json_object_get_member(start, "policy");
+
+	if (!node) {
+		*reterr_message = g_strdup("the executor sent no policy");
+		return -EBADMSG;
+	}
+	return policy_json_read(node, ret_policy, reterr_message);
+}
+
+static int start_view(ControlSocket *control, FsgView **ret_view, char **reterr_message)
+{
+	g_autoptr(JsonObject) message = NULL;
+	g_autoptr(StellaPolicy) policy = NULL;
+	g_autoptr(ViewPlan) plan = NULL;
+	FsgViewConfig config = { .maps_one_id = true };
+	JsonObject *start;
+	int r = control_socket_receive(control, PEER_MS, &message, NULL);
+
+	if (r < 0)
+		return r;
+	start = get_object(message, "start");
+	if (!start || !get_id(start, "uid", &config.shown_uid) ||
+	    !get_id(start, "gid", &config.shown_gid)) {
+		*reterr_message = g_strdup("the executor's first message is not understood");
+		return -EBADMSG;
+	}
+	if (g_strcmp0(get_string(start, "version"), STELLA_VERSION) != 0) {
+		*reterr_message = g_strdup_printf(
+			"the executor is version %s, the gateway " STELLA_VERSION
+			"; install both from one build",
+			get_string(start, "version") ? get_string(start, "version") : "unknown");
+		return -EPROTO;
+	}
+	if ((r = parse_policy(start, &policy, reterr_message)) < 0 ||
+	    (r = fsg_cli_prepare_process(reterr_message)) < 0 ||
+	    (r = view_plan_new(policy, VIEW_FOR_SANDBOX, &plan, reterr_message)) < 0)
+		return r;
+	return fsg_view_new(g_steal_pointer(&plan), &config, ret_view, reterr_message);
+}
+
+/* fusermount3 mounts at a directory that only the executor's user can enter. */
+static int attach_by_fusermount(FsgView *view, const char *path, FsgSession **ret_session,
+				char **reterr_message)
+{
+	FD_AUTO dir = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r;
+
+	if (dir < 0) {
+		*reterr_message = g_strdup_printf("%s: %s", path, errno_text(errno));
+		return -errno;
+	}
+	view->mountpoint = g_strdup(path);
+	view->original_links = true; /* only the sandbox, whose root it becomes, reads them */
+	r = fsg_session_mount(view, dir, false, ret_session, reterr_message);
+	return r;
+}
+
+static int attach(ControlSocket *control, FsgView *view, FsgSession **ret_session,
+		  char **reterr_message)
+{
+	g_autoptr(JsonObject) message = NULL;
+	FD_AUTO device = -1;
+	const char *how;
+	int r = control_socket_receive(control, PEER_MS, &message, &device);
+
+	if (r < 0)
+		return r;
+	how = get_string(message, "attach");
+	if (g_strcmp0(how, "device") == 0 && device >= 0)
+		r = fsg_session_adopt(view, fd_steal(&device), ret_session, reterr_message);
+	else if (g_strcmp0(how, "fusermount") == 0 && get_string(message, "path"))
+		r = attach_by_fusermount(view, get_string(message, "path"), ret_session,
+					 reterr_message);
+	else {
+		*reterr_message = g_strdup("the executor's second message is not understood");
+		r = -EBADMSG;
+	}
+	if (r == 0 && (r = fsg_session_start(*ret_session)) < 0)
+		*reterr_message = g_strdup_printf("cannot start threads: %s", errno_text(-r));
+	return r;
+}
+
+static int serve(ControlSocket *control)
+{
+	g_autofree char *message = NULL;
+	FsgView *view = NULL;
+	FsgSession *session = NULL;
+	FD_AUTO signals = fsg_signals_open();
+	int r = start_view(control, &view, &message);
+
+	if (r == 0)
+		r = send_flag(control, "ready");
+	if (r == 0)
+		r = attach(control, view, &session, &message);
+	if (r == 0)
+		r = send_flag(control, "serving");
+	if (r < 0) {
+		send_error(control, message ? message : errno_text(-r));
+		fsg_serve_finish(session, view);
+		return FSG_EXIT_FAILED;
+	}
+	fsg_serve_until_end(session, signals, control_socket_fd(control));
+	fsg_serve_finish(session, view);
+	return 0;
+}
+
+int fsg_cmd_serve(int argc, char **argv)
+{
+	g_autoptr(ControlSocket) control = NULL;
+	char *end;
+	long fd;
+
+	if (argc != 3 || strcmp(argv[1], "--control-fd") != 0 ||
+	    (fd = strtol(argv[2], &end, 10)) < 0 || *end || fd > 1 << 20 ||
+	    fd_set_cloexec((int)fd, true) < 0) {
+		fsg_cli_complain("serve: is started by stella-exec; see stella-exec run");
+		return FSG_EXIT_USAGE;
+	}
+	control = control_socket_new((int)fd);
+	return serve(control);
+}

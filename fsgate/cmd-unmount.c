@@ -1,0 +1,71 @@
+/* stella-fsgate unmount [--lazy] MOUNTPOINT. The view itself is never touched: its gateway may hang. */
+#include "fsgate/cli.h"
+#include "fsgate/mountpoint.h"
+
+#include "common/errno-util.h"
+#include "common/path-util.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Absolute, with the links of all but the last component resolved, as mountinfo has it. */
+static char *find_mountpoint(const char *path)
+{
+	g_autofree char *current = g_get_current_dir();
+	g_autofree char *clean = path_clean_from(current, path);
+	g_autofree char *dir = g_path_get_dirname(clean);
+	g_autofree char *name = g_path_get_basename(clean);
+	char *real = realpath(dir, NULL);
+	char *where = path_join(real ? real : dir, name);
+
+	free(real);
+	return where;
+}
+
+static int explain(const char *where, int r)
+{
+	g_autofree char *shown = path_escape(where);
+	g_autofree char *holders = NULL;
+
+	if (r == -EINVAL) {
+		fsg_cli_complain("unmount: \"%s\": no view is mounted there", shown);
+		return FSG_EXIT_FAILED;
+	}
+	if (r != -EBUSY) {
+		fsg_cli_complain("unmount: \"%s\": %s", shown, errno_text(-r));
+		return FSG_EXIT_FAILED;
+	}
+	holders = fsg_mountpoint_holders(where);
+	g_strdelimit(g_strchomp(holders), "\n", ',');
+	fsg_cli_complain("unmount: \"%s\": the view is in use%s%s; end them, or use --lazy", shown,
+			 holders[0] ? " by " : "", holders);
+	return FSG_EXIT_FAILED;
+}
+
+int fsg_cmd_unmount(int argc, char **argv)
+{
+	const char *path = NULL;
+	bool lazy = false;
+	g_autofree char *where = NULL;
+	int r;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--lazy") == 0 || strcmp(argv[i], "-z") == 0) {
+			lazy = true;
+		} else if (argv[i][0] == '-' || path) {
+			fsg_cli_complain("unmount: unexpected argument '%s'", argv[i]);
+			return FSG_EXIT_USAGE;
+		} else {
+			path = argv[i];
+		}
+	}
+	if (!path) {
+		fsg_cli_complain("unmount: which MOUNTPOINT?");
+		return FSG_EXIT_USAGE;
+	}
+	where = find_mountpoint(path);
+	r = fsg_mountpoint_unmount(where, lazy);
+	return r == 0 ? 0 : explain(where, r);
+}

@@ -1,0 +1,251 @@
+/* Serving a view; see fuse-session.h. */
+#include "fsgate/fuse-session.h"
+
+#include "common/errno-util.h"
+#include "common/fd-util.h"
+#include "common/mount-util.h"
+#include "common/syscall-wrap.h"
+#include "fsgate/mountpoint.h"
+#include "fsgate/ops.h"
+
+#include <fcntl.h>
+#include <glib.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+/* Threads beyond these wait idle; requests beyond them wait in the kernel. */
+#define THREADS_MOST 16
+
+struct FsgSession {
+	FsgView *view; /* borrowed */
+	struct fuse_session *fuse;
+	bool own_mount;	 /* made by us with move_mount */
+	bool fuse_mount; /* made by libfuse through fusermount3 */
+	int end_fd;	 /* eventfd */
+	GThread *thread;
+};
+
+static int session_new(FsgView *view, bool allow_other, FsgSession **ret_session)
+{
+	const char *argv[] = { "stella-fsgate", "-o",
+			       allow_other ? "fsname=" FSG_FS_SOURCE ",subtype=" FSG_FS_SUBTYPE
+					     ",allow_other,default_permissions"
+					   : "fsname=" FSG_FS_SOURCE ",subtype=" FSG_FS_SUBTYPE,
+			       NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(3, (char **)(uintptr_t)argv);
+	FsgSession *session = g_new0(FsgSession, 1);
+
+	session->view = view;
+	session->end_fd = eventfd(0, EFD_CLOEXEC);
+	session->fuse = fuse_session_new(&args, &fsg_ops, sizeof fsg_ops, view);
+	fuse_opt_free_args(&args);
+	if (!session->fuse || session->end_fd < 0) {
+		int r = session->end_fd < 0 ? -errno : -ENOMEM;
+
+		(void)fsg_session_free(session, 0);
+		return r;
+	}
+	*ret_session = session;
+	return 0;
+}
+
+/* libfuse takes a path of this form for an open /dev/fuse, and then the fd is its own. */
+static int adopt_device(FsgSession *session, int take_device_fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/dev/fd/%d", take_device_fd);
+	if (fuse_session_mount(session->fuse, path) != 0) {
+		fd_close(&take_device_fd);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int fsg_session_adopt(FsgView *view, int take_device_fd, FsgSession **ret_session,
+		      char **reterr_message)
+{
+	FD_AUTO device = take_device_fd;
+	FsgSession *session;
+	int r = session_new(view, false, &session);
+
+	if (r == 0 && (r = adopt_device(session, fd_steal(&device))) < 0)
+		(void)fsg_session_free(session, 0);
+	if (r < 0)
+		*reterr_message = g_strdup_printf("cannot serve the view: %s", errno_text(-r));
+	else
+		*ret_session = session;
+	return r;
+}
+
+static char *explain_device(int errnum)
+{
+	if (errnum == ENOENT)
+		return g_strdup("/dev/fuse does not exist: load the kernel module \"fuse\" "
+				"(modprobe fuse), or pass the device into the container");
+	if (errnum == EACCES || errnum == EPERM)
+		return g_strdup("/dev/fuse: Permission denied; the device has to be open to this "
+				"user (as root: chmod 666 /dev/fuse)");
+	return g_strdup_printf("/dev/fuse: %s", errno_text(errnum));
+}
+
+static int mount_directly(FsgSession *session, int device, int mountpoint_fd, bool allow_other)
+{
+	char fd_text[16], uid[16], gid[16];
+	int r;
+	const char *options[] = {
+		"source", FSG_FS_SOURCE, "subtype", FSG_FS_SUBTYPE, "fd", fd_text, "rootmode",
+		"40000",  "user_id",	 uid,	    "group_id",	    gid,  NULL,	   NULL,
+		NULL,	  NULL,		 NULL,
+	};
+
+	snprintf(fd_text, sizeof fd_text, "%d", device);
+	snprintf(uid, sizeof uid, "%u", getuid());
+	snprintf(gid, sizeof gid, "%u", getgid());
+	if (allow_other) {
+		options[12] = "allow_other";
+		options[14] = "default_permissions";
+	}
+	FD_AUTO mount_fd = mount_new("fuse", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (mount_fd < 0)
+		return mount_fd;
+	if ((r = mount_attach(mount_fd, mountpoint_fd, "")) < 0)
+		return r;
+	session->own_mount = true;
+	return 0;
+}
+
+/* The device is opened first in any case, so that a missing or forbidden one is named as such. */
+int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSession **ret_session,
+		      char **reterr_message)
+{
+	FD_AUTO device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	FsgSession *session;
+	int r;
+
+	if (device < 0) {
+		r = -errno;
+		*reterr_message = explain_device(-r);
+		return r;
+	}
+	if ((r = session_new(view, allow_other, &session)) < 0) {
+		*reterr_message = g_strdup_printf("cannot serve the view: %s", errno_text(-r));
+		return r;
+	}
+	r = mount_directly(session, device, mountpoint_fd, allow_other);
+	if (r == 0) {
+		r = adopt_device(session, fd_steal(&device));
+	} else if (r == -EPERM) {
+		fd_close(&device);
+		/* libfuse and fusermount3 have said on stderr what they did not like. */
+		r = fuse_session_mount(session->fuse, view->mountpoint) == 0 ? 0 : -EPERM;
+		session->fuse_mount = r == 0;
+	}
+	if (r < 0) {
+		*reterr_message = g_strdup_printf("mountpoint \"%s\": mounting failed: %s",
+						  view->mountpoint, errno_text(-r));
+		(void)fsg_session_free(session, 0);
+		return r;
+	}
+	*ret_session = session;
+	return 0;
+}
+
+/* What the serving threads may: switch between the owners of mounts. Everything that lets root pass
+ * over permission bits is gone from them, so that the host's own checks decide. Threads inherit it. */
+static int drop_capabilities(void)
+{
+	uint64_t kept = 1ull << CAP_SETUID | 1ull << CAP_SETGID;
+	uint64_t effective, permitted, inheritable;
+	int r = sys_capget(&effective, &permitted, &inheritable);
+
+	if (r < 0)
+		return r;
+	/* Without this bit a change of the file system uid from or to 0 moves capabilities by itself. */
+	if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
+		return -errno;
+	return sys_capset(permitted & kept, permitted & kept, 0);
+}
+
+static gpointer serve(gpointer data)
+{
+	FsgSession *session = data;
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	int r = drop_capabilities();
+
+	if (r < 0) {
+		g_warning("cannot drop capabilities: %s", errno_text(-r));
+	} else {
+		fuse_loop_cfg_set_max_threads(config, THREADS_MOST);
+		fuse_loop_cfg_set_idle_threads(config, THREADS_MOST);
+		(void)fuse_session_loop_mt(session->fuse, config);
+	}
+	fuse_loop_cfg_destroy(config);
+	(void)eventfd_write(session->end_fd, 1);
+	return NULL;
+}
+
+int fsg_session_start(FsgSession *session)
+{
+	GError *error = NULL;
+	sigset_t all, before;
+
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	session->thread = g_thread_try_new("fsgate-serve", serve, session, &error);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!session->thread) {
+		g_error_free(error);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+int fsg_session_end_fd(const FsgSession *session)
+{
+	return session->end_fd;
+}
+
+void fsg_session_unmount(FsgSession *session)
+{
+	const char *path = session->view->mountpoint;
+
+	if (!session->own_mount && !session->fuse_mount)
+		return;
+	/* Ours may have been unmounted by somebody else, and another be there now. */
+	if (session->own_mount && fsg_mountpoint_unmount(path, false) == -EBUSY)
+		(void)fsg_mountpoint_unmount(path, true);
+	if (session->fuse_mount)
+		fuse_session_unmount(session->fuse);
+	session->own_mount = session->fuse_mount = false;
+}
+
+bool fsg_session_free(FsgSession *session, int timeout_ms)
+{
+	if (!session)
+		return true;
+	fsg_session_unmount(session);
+	if (session->thread) {
+		struct pollfd end = { .fd = session->end_fd, .events = POLLIN };
+		int r;
+
+		do
+			r = poll(&end, 1, timeout_ms);
+		while (r < 0 && errno == EINTR);
+		if (r <= 0)
+			return false;
+		g_thread_join(session->thread);
+	}
+	if (session->fuse)
+		fuse_session_destroy(session->fuse);
+	fd_close(&session->end_fd);
+	g_free(session);
+	return true;
+}

@@ -1,0 +1,52 @@
+/* Handles: open files and directories, and the bound on how many there may be.
+ *
+ * FUSE's `fh` is the pointer. A handle belongs to the kernel from a successful open until RELEASE; requests that
+ * use it never overlap with its release. */
+#pragma once
+
+#include "fsgate/inode.h"
+
+#include <dirent.h>
+#include <glib.h>
+#include <stdint.h>
+
+typedef struct FsgHandleBudget FsgHandleBudget;
+
+FsgHandleBudget *fsg_handle_budget_new(size_t most);
+void fsg_handle_budget_free(FsgHandleBudget *budget); /* NULL is allowed */
+size_t fsg_handle_budget_used(FsgHandleBudget *budget);
+
+typedef struct {
+	FsgInode *inode; /* a reference */
+	int fd;		 /* -1 for an empty stand-in */
+	bool append;	 /* fd is O_APPEND */
+	GMutex lock;	 /* for plain_fd */
+	int plain_fd; /* the same file without O_APPEND, for pages that the kernel writes back; or -1 */
+} FsgFile;
+
+/* Reading a directory: the tree's own children first, then the host's entries. */
+typedef struct {
+	FsgInode *inode;   /* a reference */
+	FsgNode *node;	   /* the overlay at the time of opening, or NULL */
+	GMutex lock;	   /* for what follows: READDIR requests of one handle may overlap */
+	DIR *dir;	   /* NULL for a synthetic directory or a stand-in */
+	GArray *positions; /* off_t: the host's position after its n-th entry, when there is a node */
+} FsgDir;
+
+/* Counts one more open fd, -ENFILE past the bound. */
+int fsg_handle_budget_take(FsgHandleBudget *budget);
+void fsg_handle_budget_return(FsgHandleBudget *budget);
+
+FsgFile *fsg_file_new(FsgInode *take_inode_ref, int take_fd, bool append);
+FsgDir *fsg_dir_new(FsgInode *take_inode_ref, FsgNode *node, DIR *take_dir);
+
+/* The pointers of FUSE's fh. */
+static inline FsgFile *fsg_file_from_fh(uint64_t fh)
+{
+	return (FsgFile *)(uintptr_t)fh;
+}
+
+static inline FsgDir *fsg_dir_from_fh(uint64_t fh)
+{
+	return (FsgDir *)(uintptr_t)fh;
+}

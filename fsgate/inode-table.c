@@ -1,0 +1,607 @@
+/* All inodes of a view; see inode-table.h.
+ *
+ * Why a freed inode is never used: the kernel names a node only while it holds a lookup on it, every other pointer
+ * is a counted reference, and both counters change under the table's lock, in the same section that
+ * takes the inode out of the table when they reach zero. */
+#include "fsgate/inode-table.h"
+
+#include "common/fd-util.h"
+#include "common/resolve.h"
+
+#include <glib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+/* FUSE_ROOT_ID of the kernel's protocol. */
+#define ROOT_ID 1
+
+struct FsgInodeTable {
+	GMutex lock;
+	GHashTable *by_key; /* FsgInodeKey in the inode -> FsgInode; HOST and BLOCKED only */
+	FsgNode *root;
+	size_t fd_budget;
+	size_t cached; /* inodes in the LRU list, each with an fd */
+	size_t pinned; /* unlinked inodes that keep theirs */
+	FsgInode lru;  /* list head: next is the most recent, prev the oldest */
+};
+
+static guint key_hash(gconstpointer data)
+{
+	const FsgInodeKey *key = data;
+	uint64_t hash = key->ino * 0x9e3779b97f4a7c15u;
+
+	hash ^= (key->dev + key->anchor_id) * 0xc2b2ae3d27d4eb4fu;
+	return (guint)(hash >> 32);
+}
+
+static gboolean key_equal(gconstpointer a, gconstpointer b)
+{
+	const FsgInodeKey *x = a, *y = b;
+
+	return x->ino == y->ino && x->dev == y->dev && x->anchor_id == y->anchor_id &&
+	       x->birth_sec == y->birth_sec && x->birth_nsec == y->birth_nsec;
+}
+
+FsgInodeKey fsg_inode_key(const FsgAnchor *anchor, const struct statx *stx)
+{
+	FsgInodeKey key;
+
+	memset(&key, 0, sizeof key);
+	key.anchor_id = anchor->id;
+	key.dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	key.ino = stx->stx_ino;
+	if (stx->stx_mask & STATX_BTIME) {
+		key.birth_sec = stx->stx_btime.tv_sec;
+		key.birth_nsec = stx->stx_btime.tv_nsec;
+	}
+	return key;
+}
+
+/* --- the list of cached fds; all under the lock --- */
+
+static void lru_remove(FsgInodeTable *table, FsgInode *inode)
+{
+	if (!inode->lru_next)
+		return;
+	inode->lru_prev->lru_next = inode->lru_next;
+	inode->lru_next->lru_prev = inode->lru_prev;
+	inode->lru_prev = inode->lru_next = NULL;
+	table->cached--;
+}
+
+static void lru_push(FsgInodeTable *table, FsgInode *inode)
+{
+	inode->lru_next = table->lru.lru_next;
+	inode->lru_prev = &table->lru;
+	table->lru.lru_next->lru_prev = inode;
+	table->lru.lru_next = inode;
+	table->cached++;
+}
+
+/* Takes fds out of the oldest unused inodes until the budget holds; the caller closes them without
+ * the lock. At most as many as fit: each insertion calls this, so one or two are enough. */
+#define EVICT_AT_ONCE 4
+typedef struct {
+	int fds[EVICT_AT_ONCE];
+	int count;
+} Evicted;
+
+static void evict(FsgInodeTable *table, Evicted *evicted)
+{
+	FsgInode *oldest = table->lru.lru_prev;
+
+	evicted->count = 0;
+	while (table->cached > table->fd_budget && evicted->count < EVICT_AT_ONCE &&
+	       oldest != &table->lru) {
+		FsgInode *before = oldest->lru_prev;
+
+		if (oldest->fd_users == 0) {
+			evicted->fds[evicted->count++] = fd_steal(&oldest->fd);
+			lru_remove(table, oldest);
+		}
+		oldest = before;
+	}
+}
+
+static void close_evicted(Evicted *evicted)
+{
+	while (evicted->count > 0)
+		fd_close(&evicted->fds[--evicted->count]);
+}
+
+/* --- life of an inode; all under the lock --- */
+
+static FsgInode *inode_alloc(FsgInodeKind kind, FsgAnchor *anchor, mode_t type)
+{
+	FsgInode *inode = g_new0(FsgInode, 1);
+
+	inode->kind = kind;
+	inode->anchor = anchor;
+	inode->type = type;
+	inode->fd = -1;
+	return inode;
+}
+
+/* Drops one counted reference that is known not to be the kernel's, freeing the inode and then its
+ * ancestors as far as this was their last. A loop, for a tree may be deep. The fds of the freed are put on
+ * `closed`. */
+static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, GArray *closed)
+{
+	while (inode && inode->lookups == 0 && inode->refs == 0) {
+		FsgInode *parent = inode->parent;
+
+		g_hash_table_remove(table->by_key, &inode->key);
+		lru_remove(table, inode);
+		if (inode->fd_pinned && !inode->fd_borrowed)
+			table->pinned--;
+		if (inode->fd >= 0 && !inode->fd_borrowed)
+			g_array_append_val(closed, inode->fd);
+		g_free(inode->name);
+		g_free(inode);
+		if (parent)
+			parent->refs--;
+		inode = parent;
+	}
+}
+
+static void close_all(GArray *fds)
+{
+	for (guint i = 0; i < fds->len; i++)
+		fd_close(&g_array_index(fds, int, i));
+	g_array_unref(fds);
+}
+
+static void borrow_anchor_fd(FsgInode *inode)
+{
+	inode->fd = inode->anchor->fd;
+	inode->fd_pinned = true;
+	inode->fd_borrowed = true;
+}
+
+/* A node's inode lives as long as the table: our own reference on it is never returned. */
+static void make_node_inodes(FsgInodeTable *table, FsgNode *node)
+{
+	FsgInode *inode;
+
+	switch (node->kind) {
+	case FSG_NODE_DIR:
+		inode = inode_alloc(FSG_INODE_SYNTHETIC, NULL, S_IFDIR);
+		break;
+	case FSG_NODE_LINK:
+		inode = inode_alloc(FSG_INODE_SYNTHETIC, NULL, S_IFLNK);
+		break;
+	case FSG_NODE_MOUNT:
+	default:
+		inode = inode_alloc(FSG_INODE_HOST, node->anchor,
+				    node->anchor->is_dir ? S_IFDIR : S_IFREG);
+		inode->key.anchor_id = node->anchor->id;
+		inode->key.dev = node->anchor->dev;
+		inode->key.ino = node->anchor->ino;
+		borrow_anchor_fd(inode);
+		break;
+	}
+	inode->node = node;
+	inode->refs = 1;
+	node->inode = inode;
+	for (guint i = 0; i < node->children->len; i++)
+		make_node_inodes(table, g_ptr_array_index(node->children, i));
+}
+
+static void free_node_inodes(FsgNode *node)
+{
+	for (guint i = 0; i < node->children->len; i++)
+		free_node_inodes(g_ptr_array_index(node->children, i));
+	if (node->inode)
+		g_free(node->inode);
+	node->inode = NULL;
+}
+
+FsgInodeTable *fsg_inode_table_new(FsgNode *root, size_t fd_budget)
+{
+	FsgInodeTable *table = g_new0(FsgInodeTable, 1);
+
+	g_mutex_init(&table->lock);
+	table->by_key = g_hash_table_new(key_hash, key_equal);
+	table->root = root;
+	table->fd_budget = fd_budget;
+	table->lru.lru_next = table->lru.lru_prev = &table->lru;
+	make_node_inodes(table, root);
+	return table;
+}
+
+void fsg_inode_table_free(FsgInodeTable *table)
+{
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!table)
+		return;
+	/* After an unmount the kernel sends no FORGET for what it still knew. */
+	g_hash_table_iter_init(&iter, table->by_key);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		FsgInode *inode = value;
+
+		if (!inode->fd_borrowed)
+			fd_close(&inode->fd);
+		g_free(inode->name);
+		g_free(inode);
+	}
+	g_hash_table_unref(table->by_key);
+	free_node_inodes(table->root);
+	g_mutex_clear(&table->lock);
+	g_free(table);
+}
+
+FsgInode *fsg_inode_from_id(FsgInodeTable *table, uint64_t node_id)
+{
+	return node_id == ROOT_ID ? table->root->inode : (FsgInode *)(uintptr_t)node_id;
+}
+
+uint64_t fsg_inode_id(FsgInodeTable *table, const FsgInode *inode)
+{
+	return inode == table->root->inode ? ROOT_ID : (uint64_t)(uintptr_t)inode;
+}
+
+/* Whether `ancestor` is above or equal to inode by the hints: a parent link must never close a ring. */
+static bool is_above(const FsgInode *ancestor, const FsgInode *inode)
+{
+	for (; inode; inode = inode->parent)
+		if (inode == ancestor)
+			return true;
+	return false;
+}
+
+/* Sets the hint; the old parent's reference goes to the caller to be dropped. */
+static FsgInode *set_hint(FsgInode *inode, FsgInode *parent, const char *name)
+{
+	FsgInode *old = NULL;
+
+	if (inode->parent == parent && inode->name && strcmp(inode->name, name) == 0)
+		return NULL;
+	/* Moves on the host can show us a child above its former parent: then the stale link up goes. */
+	if (is_above(inode, parent))
+		return NULL;
+	if (inode->parent != parent) {
+		old = inode->parent;
+		inode->parent = parent;
+		if (parent)
+			parent->refs++;
+	}
+	g_free(inode->name);
+	inode->name = g_strdup(name);
+	return old;
+}
+
+static void drop_old_parent(FsgInodeTable *table, FsgInode *old, GArray *closed)
+{
+	if (old) {
+		old->refs--;
+		drop_if_unused(table, old, closed);
+	}
+}
+
+FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *anchor,
+			   const struct statx *stx, FsgInode *parent, const char *name,
+			   FsgNode *node, int take_fd)
+{
+	FsgInodeKey key = fsg_inode_key(anchor, stx);
+	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+	Evicted evicted = { .count = 0 };
+	FsgInode *inode;
+
+	g_mutex_lock(&table->lock);
+	inode = g_hash_table_lookup(table->by_key, &key);
+	if (!inode) {
+		inode = inode_alloc(kind, anchor, stx->stx_mode & S_IFMT);
+		inode->key = key;
+		g_hash_table_insert(table->by_key, &inode->key, inode);
+		/* The root of an alias: reached through its parent it would be in the wrong clone. */
+		if (kind == FSG_INODE_HOST && key.dev == anchor->dev && key.ino == anchor->ino)
+			borrow_anchor_fd(inode);
+	}
+	inode->lookups++;
+	inode->node = node;
+	drop_old_parent(table, set_hint(inode, parent, name), closed);
+	if (take_fd >= 0 && inode->fd < 0) {
+		inode->fd = fd_steal(&take_fd);
+		lru_push(table, inode);
+		evict(table, &evicted);
+	}
+	g_mutex_unlock(&table->lock);
+	close_evicted(&evicted);
+	fd_close(&take_fd);
+	close_all(closed);
+	return inode;
+}
+
+void fsg_inode_give_lookup(FsgInodeTable *table, FsgInode *inode)
+{
+	g_mutex_lock(&table->lock);
+	inode->lookups++;
+	g_mutex_unlock(&table->lock);
+}
+
+void fsg_inode_forget(FsgInodeTable *table, FsgInode *inode, uint64_t n)
+{
+	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+
+	g_mutex_lock(&table->lock);
+	inode->lookups -= MIN(n, inode->lookups);
+	drop_if_unused(table, inode, closed);
+	g_mutex_unlock(&table->lock);
+	close_all(closed);
+}
+
+FsgInode *fsg_inode_ref(FsgInodeTable *table, FsgInode *inode)
+{
+	g_mutex_lock(&table->lock);
+	inode->refs++;
+	g_mutex_unlock(&table->lock);
+	return inode;
+}
+
+void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode)
+{
+	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+
+	g_mutex_lock(&table->lock);
+	inode->refs--;
+	drop_if_unused(table, inode, closed);
+	g_mutex_unlock(&table->lock);
+	close_all(closed);
+}
+
+/* --- fds --- */
+
+/* The fd if it is cached, with one more user; else -1. Under the lock. */
+static int use_cached(FsgInodeTable *table, FsgInode *inode)
+{
+	if (inode->fd < 0)
+		return -1;
+	inode->fd_users++;
+	if (!inode->fd_pinned && table->lru.lru_next != inode) {
+		lru_remove(table, inode);
+		lru_push(table, inode);
+	}
+	return inode->fd;
+}
+
+/* Opens (parent's fd, name) and makes sure that it is this inode. */
+static int open_by_hint(FsgInode *inode, int parent_fd, const char *name)
+{
+	FD_AUTO fd = resolve_child(parent_fd, name, inode->anchor->cross_mounts);
+	struct statx stx;
+	FsgInodeKey key;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -EXDEV ? -ESTALE : fd;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
+		return -errno;
+	key = fsg_inode_key(inode->anchor, &stx);
+	return key_equal(&key, &inode->key) ? fd_steal(&fd) : -ESTALE;
+}
+
+/* Caches fd, unless another thread was faster, and makes the caller a user. */
+static int install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd)
+{
+	Evicted evicted = { .count = 0 };
+	int fd;
+
+	g_mutex_lock(&table->lock);
+	if (inode->fd < 0) {
+		inode->fd = fd_steal(&take_fd);
+		lru_push(table, inode);
+	}
+	fd = inode->fd;
+	inode->fd_users++;
+	evict(table, &evicted);
+	g_mutex_unlock(&table->lock);
+	close_evicted(&evicted);
+	fd_close(&take_fd);
+	return fd;
+}
+
+/* The chain from inode up to the nearest one whose fd is cached, each with a reference; the last
+ * one's fd has a user. -ESTALE when no ancestor leads to an anchor. */
+static int collect_chain(FsgInodeTable *table, FsgInode *inode, GPtrArray *chain, int *ret_top_fd)
+{
+	int fd = -1;
+
+	g_mutex_lock(&table->lock);
+	for (; inode; inode = inode->parent) {
+		inode->refs++;
+		g_ptr_array_add(chain, inode);
+		if ((fd = use_cached(table, inode)) >= 0)
+			break;
+	}
+	g_mutex_unlock(&table->lock);
+	*ret_top_fd = fd;
+	return fd >= 0 ? 0 : -ESTALE;
+}
+
+static int walk_chain(FsgInodeTable *table, GPtrArray *chain)
+{
+	int fd = -1, r = 0;
+
+	for (guint i = chain->len - 1; i > 0; i--) {
+		FsgInode *parent = g_ptr_array_index(chain, i);
+		FsgInode *child = g_ptr_array_index(chain, i - 1);
+		g_autofree char *name = NULL;
+		bool still;
+
+		g_mutex_lock(&table->lock);
+		still = child->parent == parent;
+		name = g_strdup(child->name);
+		fd = parent->fd;
+		g_mutex_unlock(&table->lock);
+		r = still && name ? open_by_hint(child, fd, name) : -ESTALE;
+		fsg_inode_put_fd(table, parent);
+		if (r < 0)
+			return r;
+		fd = install_fd(table, child, r);
+	}
+	return fd;
+}
+
+int fsg_inode_get_fd(FsgInodeTable *table, FsgInode *inode)
+{
+	GPtrArray *chain;
+	int fd, r;
+
+	g_mutex_lock(&table->lock);
+	fd = use_cached(table, inode);
+	g_mutex_unlock(&table->lock);
+	if (fd >= 0)
+		return fd;
+	if (inode->kind != FSG_INODE_HOST)
+		return -EBADF;
+	chain = g_ptr_array_new();
+	r = collect_chain(table, inode, chain, &fd);
+	if (r == 0)
+		r = chain->len > 1 ? walk_chain(table, chain) : fd;
+	for (guint i = 0; i < chain->len; i++)
+		fsg_inode_unref(table, g_ptr_array_index(chain, i));
+	g_ptr_array_unref(chain);
+	return r;
+}
+
+void fsg_inode_put_fd(FsgInodeTable *table, FsgInode *inode)
+{
+	g_mutex_lock(&table->lock);
+	inode->fd_users--;
+	g_mutex_unlock(&table->lock);
+}
+
+void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *parent,
+		       const char *name)
+{
+	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+	FsgInode *inode;
+
+	g_mutex_lock(&table->lock);
+	inode = g_hash_table_lookup(table->by_key, key);
+	if (inode)
+		drop_old_parent(table, set_hint(inode, parent, name), closed);
+	g_mutex_unlock(&table->lock);
+	close_all(closed);
+}
+
+void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int fd)
+{
+	FsgInode *inode;
+	int copy = -1;
+
+	g_mutex_lock(&table->lock);
+	inode = g_hash_table_lookup(table->by_key, key);
+	if (inode && inode->fd < 0)
+		copy = fd_dup(fd); /* no file system call: allowed under the lock */
+	/* Past the budget an unlinked file is still served through the handles that are open on it. */
+	if (inode && !inode->fd_pinned && table->pinned < table->fd_budget &&
+	    (inode->fd >= 0 || copy >= 0)) {
+		lru_remove(table, inode);
+		if (inode->fd < 0)
+			inode->fd = fd_steal(&copy);
+		inode->fd_pinned = true;
+		table->pinned++;
+	}
+	g_mutex_unlock(&table->lock);
+	fd_close(&copy);
+}
+
+/* --- what the hints know --- */
+
+bool fsg_inode_dup_hint(FsgInodeTable *table, FsgInode *inode, FsgInode **ret_parent,
+			char **ret_name)
+{
+	bool known;
+
+	g_mutex_lock(&table->lock);
+	known = inode->parent != NULL;
+	if (known) {
+		inode->parent->refs++;
+		*ret_parent = inode->parent;
+		*ret_name = g_strdup(inode->name);
+	}
+	g_mutex_unlock(&table->lock);
+	return known;
+}
+
+FsgNode *fsg_inode_node(FsgInodeTable *table, FsgInode *inode)
+{
+	FsgNode *node;
+
+	g_mutex_lock(&table->lock);
+	node = inode->node;
+	g_mutex_unlock(&table->lock);
+	return node;
+}
+
+char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode)
+{
+	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+	GString *path = g_string_new(NULL);
+	const FsgNode *top;
+
+	g_mutex_lock(&table->lock);
+	for (; inode->parent; inode = inode->parent)
+		g_ptr_array_add(names, g_strdup(inode->name));
+	top = inode->node;
+	g_mutex_unlock(&table->lock);
+	if (top && top->parent) {
+		g_autofree char *start = fsg_node_dup_path(top);
+
+		g_string_append(path, start);
+	}
+	for (guint i = names->len; i > 0; i--) {
+		g_string_append_c(path, '/');
+		g_string_append(path, g_ptr_array_index(names, i - 1));
+	}
+	if (path->len == 0)
+		g_string_append_c(path, '/');
+	return g_string_free(path, FALSE);
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* A change within the clock's tick of the file system may leave no trace in its times: only stamps older
+ * than this say anything. */
+#define SETTLED_NS 100000000
+
+static bool is_settled(const struct timespec *ctime)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (now.tv_sec - ctime->tv_sec) * 1000000000ll + (now.tv_nsec - ctime->tv_nsec) >
+	       SETTLED_NS;
+}
+
+bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct stat *st)
+{
+	FsgStamp stamp = {
+		.size = (uint64_t)st->st_size,
+		.mtime = st->st_mtim,
+		.ctime = st->st_ctim,
+		.settled = is_settled(&st->st_ctim),
+	};
+	bool same;
+
+	g_mutex_lock(&table->lock);
+	same = inode->stamp.settled && stamp.size == inode->stamp.size &&
+	       same_time(&stamp.mtime, &inode->stamp.mtime) &&
+	       same_time(&stamp.ctime, &inode->stamp.ctime);
+	inode->stamp = stamp;
+	g_mutex_unlock(&table->lock);
+	return same;
+}
+
+void fsg_inode_table_stats(FsgInodeTable *table, FsgInodeStats *ret_stats)
+{
+	g_mutex_lock(&table->lock);
+	ret_stats->inodes = g_hash_table_size(table->by_key);
+	ret_stats->fds = table->cached + table->pinned;
+	g_mutex_unlock(&table->lock);
+}

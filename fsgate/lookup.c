@@ -1,0 +1,233 @@
+/* From a directory and a name to an inode; see lookup.h. The order of the questions is the policy: first
+ * the view tree (what a mount covers is never asked of the host), then what is hidden, then the host,
+ * through one checked step; and what the host gives is served read-only where it is the root of some
+ * read-only mount. */
+#include "fsgate/lookup.h"
+
+#include "common/fd-util.h"
+#include "common/path-util.h"
+#include "common/resolve.h"
+#include "fsgate/symlink.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+static void show_ids(const FsgView *view, const FsgAnchor *anchor, struct stat *st)
+{
+	uid_t own_uid = anchor->act_uid == (uid_t)-1 ? geteuid() : anchor->act_uid;
+	gid_t own_gid = anchor->act_gid == (gid_t)-1 ? getegid() : anchor->act_gid;
+
+	if (view->maps_one_id || st->st_uid == own_uid)
+		st->st_uid = view->shown_uid;
+	if (view->maps_one_id || st->st_gid == own_gid)
+		st->st_gid = view->shown_gid;
+}
+
+static void stat_from_statx(const FsgView *view, const FsgAnchor *anchor, const struct statx *stx,
+			    struct stat *ret_st)
+{
+	dev_t dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+
+	memset(ret_st, 0, sizeof *ret_st);
+	ret_st->st_ino = fsg_view_ino(view, dev, stx->stx_ino);
+	ret_st->st_mode = stx->stx_mode;
+	ret_st->st_nlink = stx->stx_nlink;
+	ret_st->st_uid = stx->stx_uid;
+	ret_st->st_gid = stx->stx_gid;
+	ret_st->st_rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor);
+	ret_st->st_size = (off_t)stx->stx_size;
+	ret_st->st_blksize = (blksize_t)stx->stx_blksize;
+	ret_st->st_blocks = (blkcnt_t)stx->stx_blocks;
+	ret_st->st_atim = (struct timespec){ stx->stx_atime.tv_sec, stx->stx_atime.tv_nsec };
+	ret_st->st_mtim = (struct timespec){ stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec };
+	ret_st->st_ctim = (struct timespec){ stx->stx_ctime.tv_sec, stx->stx_ctime.tv_nsec };
+	show_ids(view, anchor, ret_st);
+}
+
+/* Directories, links and stand-ins of the view's own. */
+static void stat_made_up(const FsgView *view, const FsgInode *inode, const FsgNode *node,
+			 struct stat *ret_st)
+{
+	memset(ret_st, 0, sizeof *ret_st);
+	ret_st->st_ino = fsg_shown_ino(view, inode);
+	ret_st->st_uid = view->shown_uid;
+	ret_st->st_gid = view->shown_gid;
+	ret_st->st_blksize = 4096;
+	switch (inode->type) {
+	case S_IFDIR:
+		ret_st->st_mode = S_IFDIR | 0555;
+		ret_st->st_nlink = 2 + (node ? fsg_node_count_dirs(node) : 0);
+		break;
+	case S_IFLNK:
+		ret_st->st_mode = S_IFLNK | 0777;
+		ret_st->st_nlink = 1;
+		ret_st->st_size = node && node->target ? (off_t)strlen(node->target) : 0;
+		break;
+	default:
+		ret_st->st_mode = S_IFREG | 0444;
+		ret_st->st_nlink = 1;
+		break;
+	}
+}
+
+uint64_t fsg_shown_ino(const FsgView *view, const FsgInode *inode)
+{
+	switch (inode->kind) {
+	case FSG_INODE_SYNTHETIC:
+		return inode->node->ino; /* constant for nodes */
+	case FSG_INODE_BLOCKED:
+		return inode->key.ino;
+	case FSG_INODE_HOST:
+		break;
+	}
+	return fsg_view_ino(view, inode->key.dev, inode->key.ino);
+}
+
+int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
+{
+	struct statx stx;
+	int fd = file_fd, r;
+
+	if (inode->kind != FSG_INODE_HOST) {
+		stat_made_up(view, inode, fsg_inode_node(view->inodes, inode), ret_st);
+		return 0;
+	}
+	if ((r = fsg_view_act_as(inode->anchor)) < 0)
+		return r;
+	if (file_fd < 0 && (fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+		return fd;
+	r = statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stx) == 0 ? 0
+											 : -errno;
+	if (file_fd < 0)
+		fsg_inode_put_fd(view->inodes, inode);
+	if (r < 0)
+		return r;
+	stat_from_statx(view, inode->anchor, &stx, ret_st);
+	if (inode->type == S_IFLNK)
+		fsg_link_adjust_size(view, inode, ret_st);
+	return 0;
+}
+
+int fsg_get_dir_fd(FsgView *view, FsgInode *dir)
+{
+	int fd, r;
+
+	if (dir->kind != FSG_INODE_HOST)
+		return -EBADF;
+	if ((r = fsg_view_act_as(dir->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, dir)) < 0)
+		return fd;
+	if (!dir->fd_borrowed && (r = resolve_check_connected(fd)) < 0) {
+		fsg_inode_put_fd(view->inodes, dir);
+		return r;
+	}
+	return fd;
+}
+
+static void fill_entry(FsgView *view, const FsgInode *inode, struct fuse_entry_param *ret_entry)
+{
+	ret_entry->ino = fsg_inode_id(view->inodes, inode);
+	ret_entry->generation = 1;
+	ret_entry->attr_timeout = view->cache_s;
+	ret_entry->entry_timeout = view->cache_s;
+}
+
+static int node_entry(FsgView *view, const FsgNode *node, struct fuse_entry_param *ret_entry)
+{
+	int r = fsg_stat(view, node->inode, -1, &ret_entry->attr);
+
+	if (r < 0)
+		return r;
+	fsg_inode_give_lookup(view->inodes, node->inode);
+	fill_entry(view, node->inode, ret_entry);
+	return 0;
+}
+
+/* What is mounted on the host at dir/name is not part of the mount: an empty, read-only stand-in of the
+ * same kind shows. Its number is a hash of where it is. */
+static int blocked_entry(FsgView *view, FsgInode *dir, const char *name,
+			 struct fuse_entry_param *ret_entry)
+{
+	uint64_t hash = fsg_shown_ino(view, dir) * 0x9e3779b97f4a7c15u;
+	struct statx stx = { .stx_mode = S_IFDIR };
+	struct stat st;
+	FsgInode *inode;
+	int dirfd = fsg_inode_get_fd(view->inodes, dir);
+
+	if (dirfd < 0)
+		return dirfd;
+	/* Of the mounted object only the kind is used. */
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
+	    !S_ISDIR(st.st_mode))
+		stx.stx_mode = S_IFREG;
+	fsg_inode_put_fd(view->inodes, dir);
+	for (const char *c = name; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	stx.stx_ino = (hash & ((1ull << 62) - 1)) | 1ull << 61;
+	inode = fsg_inode_ensure(view->inodes, FSG_INODE_BLOCKED, dir->anchor, &stx, dir, name,
+				 NULL, -1);
+	stat_made_up(view, inode, NULL, &ret_entry->attr);
+	fill_entry(view, inode, ret_entry);
+	return 0;
+}
+
+static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *node, int take_fd,
+		      struct fuse_entry_param *ret_entry)
+{
+	FD_AUTO fd = take_fd;
+	FsgAnchor *anchor = dir->anchor, *alias;
+	struct statx stx;
+	FsgInode *inode;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
+		return -errno;
+	alias = fsg_anchor_find_alias(anchor, makedev(stx.stx_dev_major, stx.stx_dev_minor),
+				      stx.stx_ino);
+	if (alias) {
+		anchor = alias;
+		fd_close(&fd); /* it is in the writable clone; the alias's own fd serves */
+	}
+	inode = fsg_inode_ensure(view->inodes, FSG_INODE_HOST, anchor, &stx, dir, name, node,
+				 fd_steal(&fd));
+	stat_from_statx(view, anchor, &stx, &ret_entry->attr);
+	if (inode->type == S_IFLNK)
+		fsg_link_adjust_size(view, inode, &ret_entry->attr);
+	fill_entry(view, inode, ret_entry);
+	return 0;
+}
+
+/* Whether fd, which may be an error, can carry the overlay: a real directory of that name. */
+static bool is_directory(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry)
+{
+	FsgNode *node = fsg_node_find_child(fsg_inode_node(view->inodes, dir), name);
+	int dirfd, r = path_check_name(name);
+
+	memset(ret_entry, 0, sizeof *ret_entry);
+	if (r < 0)
+		return r;
+	if (node && (node->kind != FSG_NODE_DIR || dir->kind != FSG_INODE_HOST))
+		return node_entry(view, node, ret_entry);
+	if (dir->kind != FSG_INODE_HOST || fsg_view_hides(view, dir, name))
+		return -ENOENT;
+	if ((dirfd = fsg_get_dir_fd(view, dir)) < 0)
+		return dirfd;
+	FD_AUTO fd = resolve_child(dirfd, name, dir->anchor->cross_mounts);
+	fsg_inode_put_fd(view->inodes, dir);
+	/* A directory that leads to a mount: laid over the host's, or in its place whatever it is. */
+	if (node && !is_directory(fd))
+		return node_entry(view, node, ret_entry);
+	if (fd == -EXDEV)
+		return blocked_entry(view, dir, name, ret_entry);
+	if (fd < 0)
+		return fd;
+	return host_entry(view, dir, name, node, fd_steal(&fd), ret_entry);
+}

@@ -1,0 +1,325 @@
+/* Directories: open, list, close. */
+#include "fsgate/lookup.h"
+#include "fsgate/ops.h"
+
+#include "common/fd-util.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+static void dir_free(FsgView *view, FsgDir *handle)
+{
+	if (handle->dir) {
+		closedir(handle->dir);
+		fsg_handle_budget_return(view->handles);
+	}
+	if (handle->positions)
+		g_array_unref(handle->positions);
+	fsg_inode_unref(view->inodes, handle->inode);
+	g_mutex_clear(&handle->lock);
+	g_free(handle);
+}
+
+static int open_host_dir(FsgView *view, FsgInode *inode, DIR **ret_dir)
+{
+	int fd, r;
+
+	if ((r = fsg_handle_budget_take(view->handles)) < 0)
+		return r;
+	if ((fd = fsg_get_dir_fd(view, inode)) < 0)
+		r = fd;
+	else {
+		r = fd_reopen(view->proc_fd, fd, O_RDONLY | O_DIRECTORY);
+		fsg_inode_put_fd(view->inodes, inode);
+	}
+	if (r >= 0 && !(*ret_dir = fdopendir(r))) {
+		int opened = r;
+
+		r = -errno;
+		fd_close(&opened);
+	}
+	if (r < 0)
+		fsg_handle_budget_return(view->handles);
+	return r < 0 ? r : 0;
+}
+
+void fsg_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *inode = fsg_req_inode(req, ino);
+	FsgNode *node = fsg_inode_node(view->inodes, inode);
+	DIR *dir = NULL;
+	FsgDir *handle;
+	int r = fsg_gate(FSG_OP_OPENDIR, inode);
+
+	if (r == 0 && inode->type != S_IFDIR)
+		r = -ENOTDIR;
+	if (r == 0 && inode->kind == FSG_INODE_HOST)
+		r = open_host_dir(view, inode, &dir);
+	if (r < 0) {
+		fsg_reply_result(req, FSG_OP_OPENDIR, r);
+		return;
+	}
+	if (dir && node && node->children->len == 0)
+		node = NULL; /* a mount with nothing nested: the host's own positions serve */
+	handle = fsg_dir_new(fsg_inode_ref(view->inodes, inode), node, dir);
+	fi->fh = (uint64_t)(uintptr_t)handle;
+	if (!fsg_reply_open(req, fi))
+		dir_free(view, handle);
+}
+
+/* --- listing ---
+ *
+ * Positions. A directory without an overlay uses the host's own, which stay right while names come and go. One
+ * with an overlay numbers its entries: ".", "..", the tree's children, then the host's, of which each one's
+ * position on the host is remembered in the handle. */
+
+typedef struct {
+	const char *name;
+	uint64_t ino; /* 0: not known */
+	mode_t type;
+	off_t next; /* the position behind it */
+} Entry;
+
+typedef struct {
+	fuse_req_t req;
+	FsgView *view;
+	FsgDir *handle;
+	bool plus;
+	char *at;
+	size_t left;
+} Listing;
+
+/* Adds an entry. false: no room. */
+static bool add_plain(Listing *listing, const Entry *entry)
+{
+	struct stat st = { .st_ino = entry->ino, .st_mode = entry->type };
+	size_t need = fuse_add_direntry(listing->req, listing->at, listing->left, entry->name, &st,
+					entry->next);
+
+	if (need > listing->left)
+		return false;
+	listing->at += need;
+	listing->left -= need;
+	return true;
+}
+
+/* With attributes, which counts as a lookup by the kernel. An entry that cannot be looked up is listed
+ * all the same (no name drops out of a listing); one that went meanwhile is not. */
+static bool add_plus(Listing *listing, const Entry *entry)
+{
+	struct fuse_entry_param param = { .attr.st_ino = entry->ino, .attr.st_mode = entry->type };
+	size_t need = fuse_add_direntry_plus(listing->req, NULL, 0, entry->name, NULL, 0);
+	bool dots = strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0;
+
+	if (need > listing->left)
+		return false;
+	if (!dots) {
+		int r = fsg_lookup(listing->view, listing->handle->inode, entry->name, &param);
+
+		if (r == -ENOENT)
+			return true;
+		if (r < 0) {
+			memset(&param, 0, sizeof param);
+			param.attr.st_ino = entry->ino;
+			param.attr.st_mode = entry->type;
+		}
+	}
+	(void)fuse_add_direntry_plus(listing->req, listing->at, listing->left, entry->name, &param,
+				     entry->next);
+	listing->at += need;
+	listing->left -= need;
+	return true;
+}
+
+static bool add(Listing *listing, const Entry *entry)
+{
+	return listing->plus ? add_plus(listing, entry) : add_plain(listing, entry);
+}
+
+static uint64_t parent_ino(FsgView *view, FsgInode *inode)
+{
+	const FsgNode *node = fsg_inode_node(view->inodes, inode);
+	g_autofree char *name = NULL;
+	FsgInode *parent;
+	uint64_t ino;
+
+	if (!fsg_inode_dup_hint(view->inodes, inode, &parent, &name)) {
+		inode = node && node->parent ? node->parent->inode : inode;
+		return fsg_shown_ino(view, inode);
+	}
+	ino = fsg_shown_ino(view, parent);
+	fsg_inode_unref(view->inodes, parent);
+	return ino;
+}
+
+/* The next entry of the host directory that the view shows. false at the end. */
+static bool next_host_entry(Listing *listing, Entry *ret_entry)
+{
+	FsgDir *handle = listing->handle;
+	struct dirent *d;
+
+	while ((d = readdir(handle->dir))) {
+		bool own = strcmp(d->d_name, ".") == 0;
+		bool above = strcmp(d->d_name, "..") == 0;
+
+		if (handle->node && (own || above || fsg_node_find_child(handle->node, d->d_name)))
+			continue;
+		if (!own && !above && fsg_view_hides(listing->view, handle->inode, d->d_name))
+			continue;
+		ret_entry->name = d->d_name;
+		ret_entry->ino =
+			above ? parent_ino(listing->view, handle->inode)
+			      : fsg_view_ino(listing->view, handle->inode->key.dev, d->d_ino);
+		ret_entry->type = DTTOIF(d->d_type);
+		ret_entry->next = d->d_off;
+		return true;
+	}
+	return false;
+}
+
+static int list_host(Listing *listing, off_t offset)
+{
+	DIR *dir = listing->handle->dir;
+	Entry entry;
+
+	if (offset == 0)
+		rewinddir(dir);
+	else if (telldir(dir) != offset)
+		seekdir(dir, offset);
+	errno = 0;
+	while (next_host_entry(listing, &entry)) {
+		if (!add(listing, &entry)) {
+			/* It has been read and not given: the next request names where to go on. */
+			return 0;
+		}
+		errno = 0;
+	}
+	return errno ? -errno : 0;
+}
+
+/* The n-th entry of what the view has by its plan. */
+static bool made_up_entry(Listing *listing, guint n, Entry *ret_entry)
+{
+	FsgInode *inode = listing->handle->inode;
+	const FsgNode *node = listing->handle->node;
+	const FsgNode *child;
+
+	ret_entry->next = (off_t)n + 1;
+	ret_entry->type = S_IFDIR;
+	if (n < 2) {
+		ret_entry->name = n == 0 ? "." : "..";
+		ret_entry->ino = n == 0 ? fsg_shown_ino(listing->view, inode)
+					: parent_ino(listing->view, inode);
+		return true;
+	}
+	if (!node || n - 2 >= node->children->len)
+		return false;
+	child = g_ptr_array_index(node->children, n - 2);
+	ret_entry->name = child->name;
+	ret_entry->ino = fsg_shown_ino(listing->view, child->inode);
+	ret_entry->type = child->inode->type;
+	return true;
+}
+
+/* Puts the host's stream at the k-th of its entries that are listed. */
+static void seek_host(FsgDir *handle, guint k)
+{
+	k = MIN(k, handle->positions->len);
+	if (k == 0)
+		rewinddir(handle->dir);
+	else if (telldir(handle->dir) != g_array_index(handle->positions, off_t, k - 1))
+		seekdir(handle->dir, g_array_index(handle->positions, off_t, k - 1));
+	g_array_set_size(handle->positions, k);
+}
+
+static int list_overlay(Listing *listing, off_t offset)
+{
+	FsgDir *handle = listing->handle;
+	guint made_up = 2 + (handle->node ? handle->node->children->len : 0);
+	guint n = (guint)MIN((uint64_t)offset, G_MAXUINT - 1);
+	Entry entry;
+
+	for (; n < made_up && made_up_entry(listing, n, &entry); n++)
+		if (!add(listing, &entry))
+			return 0;
+	if (!handle->dir || !handle->positions)
+		return 0;
+	seek_host(handle, n - made_up);
+	errno = 0;
+	while (next_host_entry(listing, &entry)) {
+		off_t position = entry.next;
+
+		entry.next = (off_t)++n;
+		if (!add(listing, &entry))
+			return 0;
+		g_array_append_val(handle->positions, position);
+		errno = 0;
+	}
+	return errno ? -errno : 0;
+}
+
+#define LIST_BYTES_MOST (1024 * 1024)
+
+static void list(fuse_req_t req, FsgInode *inode, size_t size, off_t offset, FsgDir *handle,
+		 bool plus)
+{
+	FsgView *view = fsg_req_view(req);
+	g_autofree char *buffer = g_malloc(MIN(size, LIST_BYTES_MOST));
+	Listing listing = {
+		.req = req,
+		.view = view,
+		.handle = handle,
+		.plus = plus,
+		.at = buffer,
+		.left = MIN(size, LIST_BYTES_MOST),
+	};
+	int r = fsg_gate(FSG_OP_READDIR, inode);
+
+	if (r == 0 && inode->kind == FSG_INODE_HOST)
+		r = fsg_view_act_as(inode->anchor);
+	if (r == 0) {
+		g_mutex_lock(&handle->lock);
+		r = handle->dir && !handle->node ? list_host(&listing, offset)
+						 : list_overlay(&listing, offset);
+		g_mutex_unlock(&handle->lock);
+	}
+	/* What was listed before an error is given; the error comes again with the next request. */
+	if (r < 0 && listing.at == buffer)
+		fsg_reply_result(req, FSG_OP_READDIR, r);
+	else
+		fsg_reply_bytes(req, buffer, (size_t)(listing.at - buffer));
+}
+
+void fsg_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		    struct fuse_file_info *fi)
+{
+	list(req, fsg_req_inode(req, ino), size, offset, fsg_dir_from_fh(fi->fh), false);
+}
+
+void fsg_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			struct fuse_file_info *fi)
+{
+	list(req, fsg_req_inode(req, ino), size, offset, fsg_dir_from_fh(fi->fh), true);
+}
+
+void fsg_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	dir_free(fsg_req_view(req), fsg_dir_from_fh(fi->fh));
+	fsg_reply_result(req, FSG_OP_RELEASEDIR, 0);
+}
+
+void fsg_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	const FsgDir *handle = fsg_dir_from_fh(fi->fh);
+	int r = fsg_gate(FSG_OP_FSYNCDIR, fsg_req_inode(req, ino));
+
+	if (r == 0 && handle->dir) {
+		int fd = dirfd(handle->dir);
+
+		r = (datasync ? fdatasync(fd) : fsync(fd)) == 0 ? 0 : -errno;
+	}
+	fsg_reply_result(req, FSG_OP_FSYNCDIR, r);
+}

@@ -1,0 +1,336 @@
+/* Files: open, create, read, write, and what works on an open one. */
+#include "fsgate/lookup.h"
+#include "fsgate/ops.h"
+
+#include "common/fd-util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <sys/uio.h>
+
+/* Flags that mean something for the host's file. O_DIRECT is between the program and the kernel, which
+ * then keeps no pages; the host's alignment rules are not the program's to know. O_NOATIME, O_NONBLOCK and all
+ * else is dropped: it either has no effect on a regular file or is not the client's to ask. */
+#define PASSED_FLAGS (O_ACCMODE | O_APPEND | O_TRUNC | O_SYNC | O_DSYNC)
+
+static void file_free(FsgView *view, FsgFile *file)
+{
+	if (file->fd >= 0)
+		fsg_handle_budget_return(view->handles);
+	fd_close(&file->fd);
+	fd_close(&file->plain_fd);
+	fsg_inode_unref(view->inodes, file->inode);
+	g_mutex_clear(&file->lock);
+	g_free(file);
+}
+
+static int reopen_inode(FsgView *view, FsgInode *inode, int flags)
+{
+	int fd, opened, r;
+
+	/* A device, FIFO or socket is never opened here: the kernel serves those itself. */
+	if (inode->type != S_IFREG)
+		return -ENXIO;
+	if ((r = fsg_view_act_as(inode->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+		return fd;
+	opened = fd_reopen(view->proc_fd, fd, flags & PASSED_FLAGS);
+	fsg_inode_put_fd(view->inodes, inode);
+	return opened;
+}
+
+static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_file)
+{
+	int fd = -1, r = fsg_gate_open(inode, flags);
+
+	if (r < 0)
+		return r;
+	if (inode->kind == FSG_INODE_HOST) {
+		if ((r = fsg_handle_budget_take(view->handles)) < 0)
+			return r;
+		if ((fd = reopen_inode(view, inode, flags)) < 0) {
+			fsg_handle_budget_return(view->handles);
+			return fd;
+		}
+	}
+	*ret_file = fsg_file_new(fsg_inode_ref(view->inodes, inode), fd, flags & O_APPEND);
+	return 0;
+}
+
+void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *inode = fsg_req_inode(req, ino);
+	FsgFile *file;
+	struct stat st;
+	int r = open_work(view, inode, fi->flags, &file);
+
+	if (r < 0) {
+		fsg_reply_result(req, FSG_OP_OPEN, r);
+		return;
+	}
+	fi->fh = (uint64_t)(uintptr_t)file;
+	/* The pages that the kernel has are good if nothing about the file changed since it was opened
+	 * last, by whomever. */
+	if (file->fd >= 0 && fstat(file->fd, &st) == 0)
+		fi->keep_cache = fsg_inode_restamp(view->inodes, inode, &st);
+	if (!fsg_reply_open(req, fi))
+		file_free(view, file);
+}
+
+/* Makes the file if it is not there. -EEXIST when it is. */
+static int create_new(FsgView *view, FsgInode *dir, const char *name, mode_t mode, int flags)
+{
+	int dirfd = fsg_get_dir_fd(view, dir), fd;
+
+	if (dirfd < 0)
+		return dirfd;
+	fd = openat(dirfd, name,
+		    (flags & PASSED_FLAGS & ~O_TRUNC) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    fsg_allowed_mode(S_IFREG, mode));
+	fd = fd < 0 ? -errno : fd;
+	fsg_inode_put_fd(view->inodes, dir);
+	return fd;
+}
+
+/* The entry of what was just made, which must still be that: had something else taken the name
+ * meanwhile, the handle and the entry would be two files. */
+static int entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
+			struct fuse_entry_param *ret_entry)
+{
+	struct stat st;
+	int r = fsg_lookup(view, dir, name, ret_entry);
+
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) == 0 &&
+	    fsg_view_ino(view, st.st_dev, st.st_ino) == ret_entry->attr.st_ino)
+		return 0;
+	fsg_inode_forget(view->inodes, fsg_inode_from_id(view->inodes, ret_entry->ino), 1);
+	return -ESTALE;
+}
+
+static bool is_taken(FsgView *view, FsgInode *dir, const char *name)
+{
+	return fsg_node_find_child(fsg_inode_node(view->inodes, dir), name) != NULL;
+}
+
+/* The name appeared since the kernel asked for it last. */
+static int open_existing(FsgView *view, FsgInode *dir, const char *name, int flags,
+			 struct fuse_entry_param *ret_entry, FsgFile **ret_file)
+{
+	FsgInode *inode;
+	int r = fsg_lookup(view, dir, name, ret_entry);
+
+	if (r < 0)
+		return r;
+	inode = fsg_inode_from_id(view->inodes, ret_entry->ino);
+	/* A link or a directory: ESTALE makes the kernel look again and follow or refuse it. */
+	r = inode->type == S_IFREG ? open_work(view, inode, flags, ret_file) : -ESTALE;
+	if (r < 0)
+		fsg_inode_forget(view->inodes, inode, 1);
+	return r;
+}
+
+static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mode, int flags,
+		       struct fuse_entry_param *ret_entry, FsgFile **ret_file)
+{
+	int r = fsg_gate_create(dir), fd;
+
+	if (r == -EROFS || is_taken(view, dir, name)) {
+		/* On a read-only file system an existing file may be opened for reading with O_CREAT. */
+		if (flags & O_EXCL)
+			return r < 0 ? r : -EEXIST;
+		r = open_existing(view, dir, name, flags, ret_entry, ret_file);
+		return r == -ENOENT ? -EROFS : r;
+	}
+	if (fsg_view_hides(view, dir, name))
+		return -EACCES;
+	if ((r = fsg_handle_budget_take(view->handles)) < 0)
+		return r;
+	fd = create_new(view, dir, name, mode, flags);
+	if (fd < 0) {
+		fsg_handle_budget_return(view->handles);
+		return fd == -EEXIST && !(flags & O_EXCL)
+			       ? open_existing(view, dir, name, flags, ret_entry, ret_file)
+			       : fd;
+	}
+	r = entry_of_new(view, dir, name, fd, ret_entry);
+	if (r < 0) {
+		fsg_handle_budget_return(view->handles);
+		fd_close(&fd);
+		return r;
+	}
+	*ret_file = fsg_file_new(
+		fsg_inode_ref(view->inodes, fsg_inode_from_id(view->inodes, ret_entry->ino)), fd,
+		flags & O_APPEND);
+	return 0;
+}
+
+void fsg_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		   struct fuse_file_info *fi)
+{
+	FsgView *view = fsg_req_view(req);
+	struct fuse_entry_param entry;
+	FsgFile *file;
+	int r = create_work(view, fsg_req_inode(req, parent), name, mode, fi->flags, &entry, &file);
+
+	if (r < 0) {
+		fsg_reply_result(req, FSG_OP_CREATE, r);
+		return;
+	}
+	fi->fh = (uint64_t)(uintptr_t)file;
+	if (!fsg_reply_create(req, view, &entry, fi))
+		file_free(view, file);
+}
+
+void fsg_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		 struct fuse_file_info *fi)
+{
+	const FsgFile *file = fsg_file_from_fh(fi->fh);
+	int r = fsg_gate(FSG_OP_READ, fsg_req_inode(req, ino));
+
+	if (r < 0)
+		fsg_reply_result(req, FSG_OP_READ, r);
+	else if (file->fd < 0)
+		fsg_reply_bytes(req, NULL, 0);
+	else
+		fsg_reply_data_from_fd(req, file->fd, offset, size);
+}
+
+/* Pages that the kernel writes back belong at their offset, whatever the handle they come through; on an
+ * O_APPEND fd pwrite would put them at the end. */
+static int fd_for_pages(FsgView *view, FsgFile *file)
+{
+	int r = 0;
+
+	if (!file->append)
+		return file->fd;
+	g_mutex_lock(&file->lock);
+	if (file->plain_fd < 0) {
+		r = fsg_view_act_as(file->inode->anchor);
+		if (r == 0)
+			r = fd_reopen(view->proc_fd, file->fd, O_RDWR);
+		if (r >= 0)
+			file->plain_fd = r;
+	}
+	r = r < 0 ? r : file->plain_fd;
+	g_mutex_unlock(&file->lock);
+	return r;
+}
+
+static ssize_t write_work(FsgView *view, FsgFile *file, struct fuse_bufvec *in, off_t offset,
+			  bool is_page)
+{
+	struct fuse_bufvec out = FUSE_BUFVEC_INIT(fuse_buf_size(in));
+	int fd = is_page ? fd_for_pages(view, file) : file->fd;
+
+	if (fd < 0)
+		return fd;
+	out.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
+	out.buf[0].fd = fd;
+	out.buf[0].pos = offset;
+	/* splice refuses an O_APPEND fd. */
+	return fuse_buf_copy(&out, in, file->append ? FUSE_BUF_NO_SPLICE : 0);
+}
+
+void fsg_op_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *in, off_t offset,
+		      struct fuse_file_info *fi)
+{
+	ssize_t written = fsg_gate(FSG_OP_WRITE, fsg_req_inode(req, ino));
+
+	if (written == 0)
+		written = write_work(fsg_req_view(req), fsg_file_from_fh(fi->fh), in, offset,
+				     fi->writepage);
+	if (written < 0)
+		fsg_reply_result(req, FSG_OP_WRITE, (int)written);
+	else
+		fsg_reply_count(req, (size_t)written);
+}
+
+/* Closing a duplicate reports what a close would have to report (a full quota on a network file system). */
+void fsg_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	const FsgFile *file = fsg_file_from_fh(fi->fh);
+	int r = fsg_gate(FSG_OP_FLUSH, fsg_req_inode(req, ino));
+
+	if (r == 0 && file->fd >= 0) {
+		int copy = fd_dup(file->fd);
+
+		r = copy < 0 ? copy : close(copy) == 0 ? 0 : -errno;
+	}
+	fsg_reply_result(req, FSG_OP_FLUSH, r);
+}
+
+static int sync_fd(int fd, int datasync)
+{
+	if (fd < 0)
+		return 0;
+	return (datasync ? fdatasync(fd) : fsync(fd)) == 0 ? 0 : -errno;
+}
+
+void fsg_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	int r = fsg_gate(FSG_OP_FSYNC, fsg_req_inode(req, ino));
+
+	fsg_reply_result(req, FSG_OP_FSYNC,
+			 r < 0 ? r : sync_fd(fsg_file_from_fh(fi->fh)->fd, datasync));
+}
+
+void fsg_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	file_free(fsg_req_view(req), fsg_file_from_fh(fi->fh));
+	fsg_reply_result(req, FSG_OP_RELEASE, 0);
+}
+
+void fsg_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+		  struct fuse_file_info *fi)
+{
+	const FsgFile *file = fsg_file_from_fh(fi->fh);
+	int r = fsg_gate(FSG_OP_LSEEK, fsg_req_inode(req, ino));
+	off_t found = -1;
+
+	if (r == 0 && file->fd < 0)
+		r = -ENXIO;
+	if (r == 0 && (found = lseek(file->fd, offset, whence)) < 0)
+		r = -errno;
+	if (r < 0)
+		fsg_reply_result(req, FSG_OP_LSEEK, r);
+	else
+		fsg_reply_offset(req, found);
+}
+
+void fsg_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+		      struct fuse_file_info *fi)
+{
+	int r = fsg_gate(FSG_OP_FALLOCATE, fsg_req_inode(req, ino));
+
+	if (r == 0 && fallocate(fsg_file_from_fh(fi->fh)->fd, mode, offset, length) != 0)
+		r = -errno;
+	fsg_reply_result(req, FSG_OP_FALLOCATE, r);
+}
+
+void fsg_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
+			    struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
+			    struct fuse_file_info *fi_out, size_t length, int flags)
+{
+	const FsgFile *from = fsg_file_from_fh(fi_in->fh), *to = fsg_file_from_fh(fi_out->fh);
+	ssize_t copied = fsg_gate(FSG_OP_COPY_FILE_RANGE, fsg_req_inode(req, ino_out));
+
+	(void)ino_in;
+	/* Without host files the kernel copies by reading and writing. */
+	if (copied == 0 && (from->fd < 0 || to->fd < 0 || flags != 0))
+		copied = -EOPNOTSUPP;
+	if (copied == 0) {
+		copied = copy_file_range(from->fd, &offset_in, to->fd, &offset_out, length, 0);
+		if (copied < 0)
+			copied = errno == EXDEV ? -EOPNOTSUPP : -errno;
+	}
+	if (copied < 0)
+		fsg_reply_result(req, FSG_OP_COPY_FILE_RANGE, (int)copied);
+	else
+		fsg_reply_count(req, (size_t)copied);
+}

@@ -1,0 +1,235 @@
+/* Lookup, forget, attributes, link texts, statfs, access. */
+#include "fsgate/lookup.h"
+#include "fsgate/ops.h"
+#include "fsgate/symlink.h"
+
+#include "common/fd-util.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
+{
+	(void)userdata;
+	/* A killed gateway must lose nothing that a program has written. */
+	conn->want &= ~(unsigned int)FUSE_CAP_WRITEBACK_CACHE;
+}
+
+void fsg_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *dir = fsg_req_inode(req, parent);
+	struct fuse_entry_param entry;
+	int r = fsg_gate(FSG_OP_LOOKUP, dir);
+
+	if (r == 0)
+		r = fsg_lookup(view, dir, name, &entry);
+	if (r == -ENOENT)
+		fsg_reply_no_entry(req, view);
+	else if (r < 0)
+		fsg_reply_result(req, FSG_OP_LOOKUP, r);
+	else
+		fsg_reply_entry(req, view, &entry);
+}
+
+void fsg_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
+{
+	FsgView *view = fsg_req_view(req);
+
+	fsg_inode_forget(view->inodes, fsg_req_inode(req, ino), n);
+	fsg_reply_none(req);
+}
+
+void fsg_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	FsgView *view = fsg_req_view(req);
+
+	for (size_t i = 0; i < count; i++)
+		fsg_inode_forget(view->inodes, fsg_req_inode(req, forgets[i].ino),
+				 forgets[i].nlookup);
+	fsg_reply_none(req);
+}
+
+static int handle_fd(const struct fuse_file_info *fi)
+{
+	return fi ? fsg_file_from_fh(fi->fh)->fd : -1;
+}
+
+void fsg_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *inode = fsg_req_inode(req, ino);
+	struct stat st;
+	int r = fsg_gate(FSG_OP_GETATTR, inode);
+
+	/* The kernel sends a handle with GETATTR for files only. */
+	if (r == 0)
+		r = fsg_stat(view, inode, inode->type == S_IFREG ? handle_fd(fi) : -1, &st);
+	if (r < 0)
+		fsg_reply_result(req, FSG_OP_GETATTR, r);
+	else
+		fsg_reply_attr(req, view, &st);
+}
+
+static struct timespec time_to_set(int to_set, int set, int now, struct timespec given)
+{
+	if (to_set & now)
+		return (struct timespec){ .tv_nsec = UTIME_NOW };
+	return to_set & set ? given : (struct timespec){ .tv_nsec = UTIME_OMIT };
+}
+
+/* The view shows one owner; giving a file to whom it belongs already is what programs do who copy
+ * owners, and is nothing. */
+static int check_owner(const FsgView *view, const struct stat *now, const struct stat *attr,
+		       int to_set)
+{
+	(void)view;
+	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != now->st_uid)
+		return -EPERM;
+	if ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != now->st_gid)
+		return -EPERM;
+	return 0;
+}
+
+static int set_size(const char *path, int file_fd, off_t size)
+{
+	if (file_fd >= 0 && ftruncate(file_fd, size) == 0)
+		return 0;
+	if (file_fd >= 0 && errno != EINVAL && errno != EBADF)
+		return -errno;
+	return truncate(path, size) == 0 ? 0 : -errno;
+}
+
+/* path is /proc/self/fd/N of the O_PATH fd: chmod and truncate know no other way to such an fd that works
+ * on every kernel. It leads to the object itself, never on through a link that it may be. */
+static int set_attributes(FsgInode *inode, int fd, const char *path, const struct stat *attr,
+			  int to_set, int file_fd)
+{
+	if ((to_set & FUSE_SET_ATTR_MODE) &&
+	    chmod(path, fsg_allowed_mode(inode->type, attr->st_mode)) != 0)
+		return -errno;
+	if (to_set & FUSE_SET_ATTR_SIZE) {
+		int r = inode->type == S_IFREG ? set_size(path, file_fd, attr->st_size) : -EINVAL;
+
+		if (r < 0)
+			return r;
+	}
+	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)) {
+		struct timespec times[2] = {
+			time_to_set(to_set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW,
+				    attr->st_atim),
+			time_to_set(to_set, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW,
+				    attr->st_mtim),
+		};
+
+		if (utimensat(fd, "", times, AT_EMPTY_PATH) != 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int setattr_work(FsgView *view, FsgInode *inode, const struct stat *attr, int to_set,
+			int file_fd, struct stat *ret_st)
+{
+	char path[FD_PROC_PATH_SIZE];
+	int fd, r;
+
+	if ((r = fsg_stat(view, inode, file_fd, ret_st)) < 0 ||
+	    (r = check_owner(view, ret_st, attr, to_set)) < 0 ||
+	    (r = fsg_view_act_as(inode->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+		return fd;
+	fd_proc_path(fd, path);
+	r = set_attributes(inode, fd, path, attr, to_set, file_fd);
+	fsg_inode_put_fd(view->inodes, inode);
+	return r < 0 ? r : fsg_stat(view, inode, file_fd, ret_st);
+}
+
+void fsg_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		    struct fuse_file_info *fi)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *inode = fsg_req_inode(req, ino);
+	struct stat st;
+	int r = fsg_gate(FSG_OP_SETATTR, inode);
+
+	if (r == 0)
+		r = setattr_work(view, inode, attr, to_set,
+				 inode->type == S_IFREG ? handle_fd(fi) : -1, &st);
+	if (r < 0)
+		fsg_reply_result(req, FSG_OP_SETATTR, r);
+	else
+		fsg_reply_attr(req, view, &st);
+}
+
+void fsg_op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *inode = fsg_req_inode(req, ino);
+	char *text = NULL;
+	int r = fsg_gate(FSG_OP_READLINK, inode);
+
+	if (r == 0)
+		r = inode->type == S_IFLNK ? fsg_link_text(view, inode, &text) : -EINVAL;
+	if (r < 0)
+		fsg_reply_result(req, FSG_OP_READLINK, r);
+	else
+		fsg_reply_text(req, text);
+	free(text);
+}
+
+/* Of a synthetic directory: a file system with no room and names of the usual length. */
+static int statfs_work(FsgView *view, FsgInode *inode, struct statvfs *ret_st)
+{
+	int fd, r;
+
+	memset(ret_st, 0, sizeof *ret_st);
+	ret_st->f_bsize = ret_st->f_frsize = 4096;
+	ret_st->f_namemax = 255;
+	if (inode->kind != FSG_INODE_HOST)
+		return 0;
+	if ((r = fsg_view_act_as(inode->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+		return fd;
+	r = fstatvfs(fd, ret_st) == 0 ? 0 : -errno;
+	fsg_inode_put_fd(view->inodes, inode);
+	return r;
+}
+
+void fsg_op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	FsgInode *inode = fsg_req_inode(req, ino);
+	struct statvfs st;
+	int r = fsg_gate(FSG_OP_STATFS, inode);
+
+	if (r == 0)
+		r = statfs_work(fsg_req_view(req), inode, &st);
+	if (r < 0)
+		fsg_reply_result(req, FSG_OP_STATFS, r);
+	else
+		fsg_reply_statfs(req, &st);
+}
+
+static int access_work(FsgView *view, FsgInode *inode, int mask)
+{
+	int fd, r = fsg_gate_access(inode, mask);
+
+	if (r < 0 || inode->kind != FSG_INODE_HOST || mask == F_OK)
+		return r;
+	if ((r = fsg_view_act_as(inode->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+		return fd;
+	r = faccessat(fd, "", mask, AT_EACCESS | AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	fsg_inode_put_fd(view->inodes, inode);
+	return r;
+}
+
+void fsg_op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	fsg_reply_result(req, FSG_OP_ACCESS,
+			 access_work(fsg_req_view(req), fsg_req_inode(req, ino), mask));
+}

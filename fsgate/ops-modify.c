@@ -1,0 +1,248 @@
+/* Changes of names: making, removing, renaming, linking.
+ *
+ * Each looks at the object behind the name before it acts, for a mounted host directory and those above it
+ * may not move or go (EBUSY). Between the look and the act another process may exchange the names, but
+ * never for a pinned object: moving that is what is refused here. */
+#include "fsgate/lookup.h"
+#include "fsgate/ops.h"
+
+#include "common/fd-util.h"
+#include "common/path-util.h"
+#include "common/resolve.h"
+#include "common/syscall-wrap.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+
+/* The directory's fd to make `name` in. The view tree's own names are there already. */
+static int begin_make(FsgView *view, FsgOp op, FsgInode *dir, const char *name)
+{
+	int r;
+
+	if ((r = fsg_gate(op, dir)) < 0 || (r = path_check_name(name)) < 0)
+		return r;
+	if (fsg_node_find_child(fsg_inode_node(view->inodes, dir), name))
+		return -EEXIST;
+	if (fsg_view_hides(view, dir, name))
+		return -EACCES;
+	return fsg_get_dir_fd(view, dir);
+}
+
+static void finish_make(fuse_req_t req, FsgOp op, FsgInode *dir, const char *name, int r)
+{
+	FsgView *view = fsg_req_view(req);
+	struct fuse_entry_param entry;
+
+	if (r == 0)
+		r = fsg_lookup(view, dir, name, &entry);
+	if (r < 0)
+		fsg_reply_result(req, op, r);
+	else
+		fsg_reply_entry(req, view, &entry);
+}
+
+void fsg_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *dir = fsg_req_inode(req, parent);
+	int r = begin_make(view, FSG_OP_MKDIR, dir, name);
+
+	if (r >= 0) {
+		r = mkdirat(r, name, fsg_allowed_mode(S_IFDIR, mode)) == 0 ? 0 : -errno;
+		fsg_inode_put_fd(view->inodes, dir);
+	}
+	finish_make(req, FSG_OP_MKDIR, dir, name, r);
+}
+
+void fsg_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *dir = fsg_req_inode(req, parent);
+	mode_t type = mode & S_IFMT;
+	int r = begin_make(view, FSG_OP_MKNOD, dir, name);
+
+	(void)rdev; /* means something for devices only, which are not made */
+	if (r >= 0) {
+		if (type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
+			r = -EPERM;
+		else
+			r = mknodat(r, name, type | fsg_allowed_mode(type, mode), 0) == 0 ? 0
+											  : -errno;
+		fsg_inode_put_fd(view->inodes, dir);
+	}
+	finish_make(req, FSG_OP_MKNOD, dir, name, r);
+}
+
+void fsg_op_symlink(fuse_req_t req, const char *text, fuse_ino_t parent, const char *name)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *dir = fsg_req_inode(req, parent);
+	int r = begin_make(view, FSG_OP_SYMLINK, dir, name);
+
+	/* Any text: programs make links before their targets. Using it is what is judged. */
+	if (r >= 0) {
+		r = symlinkat(text, r, name) == 0 ? 0 : -errno;
+		fsg_inode_put_fd(view->inodes, dir);
+	}
+	finish_make(req, FSG_OP_SYMLINK, dir, name, r);
+}
+
+/* The object that a name stands for before it is removed or moved. */
+typedef struct {
+	int dirfd; /* of its directory; a user of the inode's fd */
+	int fd;	   /* O_PATH; -1 when there is none (only a rename's target may be absent) */
+	FsgInodeKey key;
+	nlink_t nlink;
+	bool is_dir;
+} Victim;
+
+static void victim_clear(FsgView *view, FsgInode *dir, Victim *victim)
+{
+	if (victim->dirfd >= 0)
+		fsg_inode_put_fd(view->inodes, dir);
+	victim->dirfd = -1;
+	fd_close(&victim->fd);
+}
+
+/* Whether the name may be removed or moved, and what it is. An absent one is -ENOENT. */
+static int victim_open(FsgView *view, FsgInode *dir, const char *name, Victim *ret_victim)
+{
+	struct statx stx;
+	int r;
+
+	*ret_victim = (Victim){ .dirfd = -1, .fd = -1 };
+	if ((r = path_check_name(name)) < 0)
+		return r;
+	if (fsg_node_find_child(fsg_inode_node(view->inodes, dir), name))
+		return -EBUSY;
+	if (fsg_view_hides(view, dir, name))
+		return -ENOENT;
+	if ((r = fsg_get_dir_fd(view, dir)) < 0)
+		return r;
+	ret_victim->dirfd = r;
+	r = resolve_child(ret_victim->dirfd, name, dir->anchor->cross_mounts);
+	if (r < 0)
+		return r == -EXDEV ? -EBUSY : r; /* a host mount point: as on the host */
+	ret_victim->fd = r;
+	if (statx(ret_victim->fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
+		return -errno;
+	ret_victim->key = fsg_inode_key(dir->anchor, &stx);
+	ret_victim->nlink = stx.stx_nlink;
+	ret_victim->is_dir = S_ISDIR(stx.stx_mode);
+	if (fsg_view_is_pinned(view, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino))
+		return -EBUSY;
+	return 0;
+}
+
+/* Its last name is gone: what the kernel still uses of it must stay reachable. */
+static void victim_is_gone(FsgView *view, const Victim *victim)
+{
+	if (victim->is_dir || victim->nlink <= 1)
+		fsg_inode_unlinked(view->inodes, &victim->key, victim->fd);
+}
+
+static void remove_name(fuse_req_t req, FsgOp op, fuse_ino_t parent, const char *name, int flags)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *dir = fsg_req_inode(req, parent);
+	Victim victim = { .dirfd = -1, .fd = -1 };
+	int r = fsg_gate(op, dir);
+
+	if (r == 0)
+		r = victim_open(view, dir, name, &victim);
+	if (r == 0)
+		r = unlinkat(victim.dirfd, name, flags) == 0 ? 0 : -errno;
+	if (r == 0)
+		victim_is_gone(view, &victim);
+	victim_clear(view, dir, &victim);
+	fsg_reply_result(req, op, r);
+}
+
+void fsg_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	remove_name(req, FSG_OP_UNLINK, parent, name, 0);
+}
+
+void fsg_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	remove_name(req, FSG_OP_RMDIR, parent, name, AT_REMOVEDIR);
+}
+
+static int rename_checked(FsgView *view, FsgInode *from_dir, const char *from, FsgInode *to_dir,
+			  const char *to, unsigned int flags)
+{
+	Victim moved = { .dirfd = -1, .fd = -1 }, target = { .dirfd = -1, .fd = -1 };
+	int r = victim_open(view, from_dir, from, &moved);
+
+	if (r == 0)
+		r = victim_open(view, to_dir, to, &target);
+	if (r == -ENOENT && moved.fd >= 0 && target.dirfd >= 0 && !(flags & RENAME_EXCHANGE))
+		r = 0; /* nothing is replaced */
+	else if (r == -ENOENT && moved.fd >= 0 && fsg_view_hides(view, to_dir, to))
+		r = -EACCES;
+	if (r == 0)
+		r = sys_renameat2(moved.dirfd, from, target.dirfd, to, flags);
+	if (r == 0) {
+		fsg_inode_renamed(view->inodes, &moved.key, to_dir, to);
+		if (flags & RENAME_EXCHANGE)
+			fsg_inode_renamed(view->inodes, &target.key, from_dir, from);
+		else if (target.fd >= 0)
+			victim_is_gone(view, &target);
+	}
+	victim_clear(view, to_dir, &target);
+	victim_clear(view, from_dir, &moved);
+	return r;
+}
+
+void fsg_op_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_ino_t to,
+		   const char *new_name, unsigned int flags)
+{
+	FsgView *view = fsg_req_view(req);
+	FsgInode *from_dir = fsg_req_inode(req, from), *to_dir = fsg_req_inode(req, to);
+	int r = fsg_gate(FSG_OP_RENAME, from_dir);
+
+	if (r == 0)
+		r = fsg_gate(FSG_OP_RENAME, to_dir);
+	/* WHITEOUT makes a device node; what is not known is not passed on. */
+	if (r == 0 && (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE)))
+		r = -EINVAL;
+	if (r == 0 && from_dir->anchor != to_dir->anchor)
+		r = -EXDEV;
+	if (r == 0)
+		r = rename_checked(view, from_dir, name, to_dir, new_name, flags);
+	fsg_reply_result(req, FSG_OP_RENAME, r);
+}
+
+static int link_work(FsgView *view, FsgInode *inode, FsgInode *dir, const char *name)
+{
+	char number[16];
+	int dirfd, fd, r;
+
+	if (inode->kind != FSG_INODE_HOST || inode->anchor != dir->anchor)
+		return -EXDEV;
+	if ((dirfd = begin_make(view, FSG_OP_LINK, dir, name)) < 0)
+		return dirfd;
+	fd = fsg_inode_get_fd(view->inodes, inode);
+	r = fd;
+	if (fd >= 0) {
+		/* Follows the magic link to the object of the fd, which may itself be a symlink: that is
+		 * linked, not followed. */
+		snprintf(number, sizeof number, "%d", fd);
+		r = linkat(view->proc_fd, number, dirfd, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+		fsg_inode_put_fd(view->inodes, inode);
+	}
+	fsg_inode_put_fd(view->inodes, dir);
+	return r;
+}
+
+void fsg_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	FsgInode *inode = fsg_req_inode(req, ino), *dir = fsg_req_inode(req, parent);
+	int r = fsg_gate(FSG_OP_LINK, dir);
+
+	if (r == 0)
+		r = link_work(fsg_req_view(req), inode, dir, name);
+	finish_make(req, FSG_OP_LINK, dir, name, r);
+}

@@ -1,0 +1,46 @@
+/* The main thread of a gateway; see serve-until.h. */
+#include "fsgate/serve-until.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* How long the threads may take to end after the unmount. */
+#define END_MS 1000
+
+int fsg_signals_open(void)
+{
+	sigset_t signals;
+	int fd;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The executor says nothing more once the view is served: whatever comes is its end. */
+void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = fsg_session_end_fd(session), .events = POLLIN },
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = control_fd, .events = POLLIN },
+	};
+
+	while (poll(fds, G_N_ELEMENTS(fds), -1) < 0 && errno == EINTR)
+		;
+}
+
+void fsg_serve_finish(FsgSession *session, FsgView *view)
+{
+	if (!fsg_session_free(session, END_MS))
+		_exit(0); /* closes the device: the kernel fails what is still waiting */
+	fsg_view_free(view);
+}

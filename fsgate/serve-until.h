@@ -1,0 +1,14 @@
+/* The main thread of a gateway: waits for what ends it. */
+#pragma once
+
+#include "fsgate/fuse-session.h"
+
+/* Blocks SIGINT, SIGTERM and SIGHUP for this thread and those it starts, and makes the fd that they are read
+ * from. To be called before any thread is started. fd or -errno. */
+int fsg_signals_open(void);
+
+/* Waits until a signal comes, the view's threads end, or control_fd (-1: none) is at its end. */
+void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd);
+
+/* Ends session and view in order. When a request is stuck, the process ends here, which aborts it. */
+void fsg_serve_finish(FsgSession *session, FsgView *view);

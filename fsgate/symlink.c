@@ -1,0 +1,267 @@
+/* Links; see symlink.h for the argument. The walk below holds an fd for each directory that it is in, opened
+ * one checked name at a time, and never hands a composed path to the kernel. */
+#include "fsgate/symlink.h"
+
+#include "common/fd-util.h"
+#include "common/limits.h"
+#include "common/path-util.h"
+#include "common/resolve.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A directory (or, as the last one, any object) that the walk has come to. */
+typedef struct {
+	char *name;
+	FsgNode *node;	   /* or NULL */
+	FsgAnchor *anchor; /* NULL: synthetic */
+	int fd;		   /* O_PATH; -1 for what has no host object */
+	bool owns_fd;
+	bool is_dir;
+} Place;
+
+typedef struct {
+	FsgView *view;
+	GPtrArray *places; /* Place; [0] is the root */
+	GQueue *pending;   /* char *: components still to be walked */
+	int links;
+} Walk;
+
+static void place_free(gpointer data)
+{
+	Place *place = data;
+
+	if (place->owns_fd)
+		fd_close(&place->fd);
+	g_free(place->name);
+	g_free(place);
+}
+
+static Place *place_new(const char *name, FsgNode *node, FsgAnchor *anchor, int fd, bool owns_fd,
+			bool is_dir)
+{
+	Place *place = g_new0(Place, 1);
+
+	*place = (Place){
+		.name = g_strdup(name),
+		.node = node,
+		.anchor = anchor,
+		.fd = fd,
+		.owns_fd = owns_fd,
+		.is_dir = is_dir,
+	};
+	return place;
+}
+
+static Place *place_of_node(FsgNode *node)
+{
+	if (node->kind == FSG_NODE_MOUNT)
+		return place_new(node->name, node, node->anchor, node->anchor->fd, false,
+				 node->anchor->is_dir);
+	return place_new(node->name, node, NULL, -1, false, true);
+}
+
+static void push_front(Walk *walk, const char *text)
+{
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
+	const char *name;
+	size_t length;
+
+	while ((name = path_next(&text, &length)))
+		g_ptr_array_add(names, g_strndup(name, length));
+	for (guint i = names->len; i > 0; i--)
+		g_queue_push_head(walk->pending, g_ptr_array_index(names, i - 1));
+}
+
+static void to_root(Walk *walk)
+{
+	g_ptr_array_set_size(walk->places, 1);
+}
+
+static int read_fd_text(int fd, char **ret_text)
+{
+	char text[LIMIT_PATH_BYTES];
+	ssize_t length = readlinkat(fd, "", text, sizeof text);
+
+	if (length < 0)
+		return -errno;
+	if (length == sizeof text)
+		return -ENAMETOOLONG;
+	*ret_text = g_strndup(text, (gsize)length);
+	return 0;
+}
+
+/* What `name` is in the present place: *ret_place for a directory or file, *ret_text for a link. -ENOENT
+ * when the host has no such name, -EACCES when the view has none. */
+static int step(Walk *walk, const char *name, Place **ret_place, char **ret_text)
+{
+	const Place *here = g_ptr_array_index(walk->places, walk->places->len - 1);
+	FsgNode *node = fsg_node_find_child(here->node, name);
+	struct stat st;
+	int r;
+
+	if (node && node->kind == FSG_NODE_LINK) {
+		*ret_text = g_strdup(node->target);
+		return 0;
+	}
+	if (node && (node->kind == FSG_NODE_MOUNT || here->fd < 0)) {
+		*ret_place = place_of_node(node);
+		return 0;
+	}
+	if (here->fd < 0)
+		return here->anchor ? -ENOENT : -EACCES;
+	if ((r = fsg_view_act_as(here->anchor)) < 0)
+		return r;
+	FD_AUTO fd = resolve_child(here->fd, name, here->anchor->cross_mounts);
+	if (fd >= 0 && fstat(fd, &st) != 0)
+		return -errno;
+	if (node && (fd < 0 || !S_ISDIR(st.st_mode))) {
+		*ret_place = place_of_node(node);
+		return 0;
+	}
+	if (fd == -EXDEV) {
+		*ret_place = place_new(name, NULL, here->anchor, -1, false, true);
+		return 0;
+	}
+	if (fd < 0)
+		return fd;
+	if (S_ISLNK(st.st_mode))
+		return read_fd_text(fd, ret_text);
+	*ret_place = place_new(name, node, here->anchor, fd_steal(&fd), true, S_ISDIR(st.st_mode));
+	return 0;
+}
+
+/* mountpoint, the places, and a last name if there is one. */
+static int result_path(const Walk *walk, const char *last, char **ret_text)
+{
+	g_autoptr(GString) path = g_string_new(walk->view->mountpoint);
+
+	for (guint i = 1; i < walk->places->len; i++) {
+		const Place *place = g_ptr_array_index(walk->places, i);
+
+		g_string_append_c(path, '/');
+		g_string_append(path, place->name);
+	}
+	if (last) {
+		g_string_append_c(path, '/');
+		g_string_append(path, last);
+	}
+	if (path->len >= LIMIT_PATH_BYTES)
+		return -ENAMETOOLONG;
+	*ret_text = g_strdup(path->str);
+	return 0;
+}
+
+static int walk_on(Walk *walk, char **ret_text)
+{
+	while (!g_queue_is_empty(walk->pending)) {
+		g_autofree char *name = g_queue_pop_head(walk->pending);
+		g_autofree char *text = NULL;
+		Place *place = NULL;
+		int r;
+
+		if (strcmp(name, ".") == 0)
+			continue;
+		if (strcmp(name, "..") == 0) {
+			if (walk->places->len > 1)
+				g_ptr_array_set_size(walk->places, (gint)walk->places->len - 1);
+			continue;
+		}
+		r = step(walk, name, &place, &text);
+		/* Absent below a mount: a dangling link inside the view, which may be used to create. */
+		if (r == -ENOENT)
+			return result_path(walk, name, ret_text);
+		if (r < 0)
+			return r;
+		if (text) {
+			if (g_queue_is_empty(walk->pending)) /* judged when it is read itself */
+				return result_path(walk, name, ret_text);
+			if (++walk->links > LIMIT_LINKS)
+				return -ELOOP;
+			if (text[0] == '/')
+				to_root(walk);
+			push_front(walk, text);
+			continue;
+		}
+		g_assert(place); /* step gives one or the other */
+		g_ptr_array_add(walk->places, place);
+		if (!place->is_dir && !g_queue_is_empty(walk->pending))
+			return -ENOTDIR;
+	}
+	return result_path(walk, NULL, ret_text);
+}
+
+static int judge(FsgView *view, FsgInode *link, const char *text, char **ret_text)
+{
+	Walk walk = {
+		.view = view,
+		.places = g_ptr_array_new_with_free_func(place_free),
+		.pending = g_queue_new(),
+	};
+	int r;
+
+	g_ptr_array_add(walk.places, place_of_node(view->root));
+	push_front(&walk, text);
+	if (text[0] != '/') {
+		g_autofree char *path = fsg_inode_dup_path(view->inodes, link);
+		g_autofree char *dir = g_path_get_dirname(path);
+
+		push_front(&walk, dir);
+	}
+	r = walk_on(&walk, ret_text);
+	g_ptr_array_unref(walk.places);
+	g_queue_free_full(walk.pending, g_free);
+	return r;
+}
+
+static bool may_climb(const char *text)
+{
+	const char *name;
+	size_t length;
+
+	if (text[0] == '/')
+		return true;
+	while ((name = path_next(&text, &length)))
+		if (length == 2 && name[0] == '.' && name[1] == '.')
+			return true;
+	return false;
+}
+
+static int read_text(FsgView *view, FsgInode *link, char **ret_text)
+{
+	FsgNode *node = fsg_inode_node(view->inodes, link);
+	int fd, r;
+
+	if (link->kind == FSG_INODE_SYNTHETIC) {
+		*ret_text = g_strdup(node->target);
+		return 0;
+	}
+	if ((r = fsg_view_act_as(link->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, link)) < 0)
+		return fd;
+	r = read_fd_text(fd, ret_text);
+	fsg_inode_put_fd(view->inodes, link);
+	return r;
+}
+
+int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text)
+{
+	g_autofree char *text = NULL;
+	int r = read_text(view, link, &text);
+
+	if (r < 0)
+		return r;
+	if (view->mountpoint && !view->original_links && may_climb(text))
+		return judge(view, link, text, ret_text);
+	*ret_text = g_steal_pointer(&text);
+	return 0;
+}
+
+void fsg_link_adjust_size(FsgView *view, FsgInode *link, struct stat *st)
+{
+	g_autofree char *text = NULL;
+
+	if (view->mountpoint && !view->original_links && fsg_link_text(view, link, &text) == 0)
+		st->st_size = (off_t)strlen(text);
+}

@@ -1,0 +1,280 @@
+/* One view while it is served; see view.h. */
+#include "fsgate/view.h"
+
+#include "common/errno-util.h"
+#include "common/fd-util.h"
+#include "common/path-util.h"
+#include "common/syscall-wrap.h"
+
+#include <fnmatch.h>
+#include <glib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+typedef struct {
+	dev_t dev;
+	ino_t ino;
+} FsgHostId;
+
+static guint host_id_hash(gconstpointer data)
+{
+	const FsgHostId *id = data;
+
+	return (guint)(id->ino * 2654435761u ^ id->dev);
+}
+
+static gboolean host_id_equal(gconstpointer a, gconstpointer b)
+{
+	const FsgHostId *x = a, *y = b;
+
+	return x->dev == y->dev && x->ino == y->ino;
+}
+
+static void pin(FsgView *view, dev_t dev, ino_t ino)
+{
+	FsgHostId *id = g_new(FsgHostId, 1);
+
+	*id = (FsgHostId){ .dev = dev, .ino = ino };
+	g_hash_table_add(view->pinned, id);
+}
+
+/* The mounted object and every directory above it. More than the ancestors inside other mounts, but
+ * what lies outside all mounts is never met, and this way no two sets have to be compared. */
+static int pin_with_ancestors(FsgView *view, const ViewEntry *entry)
+{
+	struct stat st, above;
+	FD_AUTO fd = open(entry->host_path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -errno;
+	pin(view, entry->dev, entry->ino);
+	if (!S_ISDIR(st.st_mode)) {
+		g_autofree char *real = NULL;
+		g_autofree char *dir = NULL;
+		char link[FD_PROC_PATH_SIZE];
+
+		fd_proc_path(fd, link);
+		real = g_file_read_link(link, NULL);
+		if (!real)
+			return -EIO;
+		dir = g_path_get_dirname(real);
+		fd_close(&fd);
+		fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st) != 0)
+			return -errno;
+		pin(view, st.st_dev, st.st_ino);
+	}
+	for (;;) {
+		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		/* A directory that we may not search: no mount of this user's lies above it either. */
+		if (up < 0)
+			return errno == EACCES ? 0 : -errno;
+		fd_close(&fd);
+		fd = up;
+		if (fstat(fd, &above) != 0)
+			return -errno;
+		if (above.st_dev == st.st_dev && above.st_ino == st.st_ino)
+			return 0;
+		st = above;
+		pin(view, st.st_dev, st.st_ino);
+	}
+}
+
+static void note_device(FsgView *view, dev_t dev)
+{
+	for (guint i = 0; i < view->devices->len; i++)
+		if (g_array_index(view->devices, dev_t, i) == dev)
+			return;
+	g_array_append_val(view->devices, dev);
+}
+
+static int collect_host_ids(FsgView *view, char **reterr_message)
+{
+	for (guint i = 0; i < view->plan->entries->len; i++) {
+		const ViewEntry *entry = g_ptr_array_index(view->plan->entries, i);
+		int r;
+
+		if (entry->kind != VIEW_ENTRY_MOUNT)
+			continue;
+		note_device(view, entry->dev);
+		if ((r = pin_with_ancestors(view, entry)) < 0) {
+			g_autofree char *path = path_escape(entry->host_path);
+
+			*reterr_message = g_strdup_printf("mount %s: \"%s\": %s", entry->view_path,
+							  path, errno_text(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* Fds are shared out once: half of what the hard limit allows for open files, a quarter, at most 16384,
+ * for the cache, the rest for ourselves and the moment. */
+#define FD_CACHE_MOST 16384
+#define FD_OTHERS     64
+
+static int share_out_fds(FsgView *view, char **reterr_message)
+{
+	struct rlimit limit;
+	size_t usable;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return -errno;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* what we have is read back */
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return -errno;
+	usable = limit.rlim_cur > FD_OTHERS + view->anchors->len
+			 ? limit.rlim_cur - FD_OTHERS - view->anchors->len
+			 : 0;
+	if (usable < 256) {
+		*reterr_message = g_strdup_printf(
+			"the limit of open files (%llu) is too low; raise it to 1024 or more",
+			(unsigned long long)limit.rlim_cur);
+		return -EMFILE;
+	}
+	view->inodes = fsg_inode_table_new(view->root, MIN(usable / 4, FD_CACHE_MOST));
+	view->handles = fsg_handle_budget_new(usable / 2);
+	return 0;
+}
+
+int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret_view,
+		 char **reterr_message)
+{
+	FsgView *view = g_new0(FsgView, 1);
+	int r;
+
+	view->plan = take_plan;
+	view->devices = g_array_new(FALSE, FALSE, sizeof(dev_t));
+	view->pinned = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
+	view->mountpoint = g_strdup(config->mountpoint);
+	view->original_links = config->original_links;
+	view->shown_uid = config->shown_uid;
+	view->shown_gid = config->shown_gid;
+	view->maps_one_id = config->maps_one_id;
+	view->cache_s = 1.0;
+	view->proc_fd = fd_open_proc();
+	r = view->proc_fd;
+	if (r < 0)
+		*reterr_message =
+			g_strdup_printf("/proc/self/fd: %s (is /proc mounted?)", errno_text(-r));
+	if (r >= 0)
+		r = fsg_anchors_new(take_plan, config->all_read_only, &view->anchors,
+				    reterr_message);
+	if (r >= 0)
+		r = collect_host_ids(view, reterr_message);
+	if (r >= 0) {
+		view->root = fsg_view_tree_new(take_plan, view->anchors);
+		r = share_out_fds(view, reterr_message);
+	}
+	if (r < 0) {
+		fsg_view_free(view);
+		return r;
+	}
+	*ret_view = view;
+	return 0;
+}
+
+void fsg_view_free(FsgView *view)
+{
+	if (!view)
+		return;
+	fsg_inode_table_free(view->inodes);
+	fsg_handle_budget_free(view->handles);
+	fsg_view_tree_free(view->root);
+	if (view->anchors)
+		g_ptr_array_unref(view->anchors);
+	g_hash_table_unref(view->pinned);
+	g_array_unref(view->devices);
+	fd_close(&view->proc_fd);
+	view_plan_free(view->plan);
+	g_free(view->mountpoint);
+	g_free(view);
+}
+
+bool fsg_view_is_pinned(const FsgView *view, dev_t dev, ino_t ino)
+{
+	const FsgHostId id = { .dev = dev, .ino = ino };
+
+	return g_hash_table_contains(view->pinned, &id);
+}
+
+/* The device's place in the table, not its number, which another boot may change. A device that is not
+ * in the table (below a runtime directory) has only its number. */
+static uint64_t device_place(const FsgView *view, dev_t dev)
+{
+	for (guint i = 0; i < view->devices->len; i++)
+		if (g_array_index(view->devices, dev_t, i) == dev)
+			return i;
+	return view->devices->len + (uint64_t)dev;
+}
+
+uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino)
+{
+	uint64_t place = device_place(view, dev), hash;
+
+	if (place == 0)
+		return ino;
+	/* splitmix64's finisher: bijective for each place, so that two inodes of one device never collide. */
+	hash = ino + place * 0x9e3779b97f4a7c15u;
+	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+	hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
+	hash ^= hash >> 31;
+	return hash ? hash : 1;
+}
+
+/* What the kernel thinks of this thread, so that it is told only of changes. -1: nothing said yet. */
+static __thread uid_t acting_uid = (uid_t)-1;
+static __thread gid_t acting_gid = (gid_t)-1;
+
+int fsg_view_act_as(const FsgAnchor *anchor)
+{
+	if (anchor->act_uid == (uid_t)-1)
+		return 0;
+	if (acting_gid != anchor->act_gid) {
+		(void)sys_setfsgid(anchor->act_gid);
+		if ((gid_t)sys_setfsgid((gid_t)-1) != anchor->act_gid)
+			return -EPERM;
+		acting_gid = anchor->act_gid;
+	}
+	if (acting_uid != anchor->act_uid) {
+		(void)sys_setfsuid(anchor->act_uid);
+		if ((uid_t)sys_setfsuid((uid_t)-1) != anchor->act_uid)
+			return -EPERM;
+		acting_uid = anchor->act_uid;
+	}
+	return 0;
+}
+
+/* The path of dir/name below its anchor, by the hints. */
+static char *path_in_anchor(FsgView *view, FsgInode *dir, const char *name)
+{
+	GString *path = g_string_new(name);
+	FsgInode *inode = fsg_inode_ref(view->inodes, dir);
+	FsgInode *parent;
+	char *own_name;
+
+	while (fsg_inode_dup_hint(view->inodes, inode, &parent, &own_name)) {
+		g_string_prepend_c(path, '/');
+		g_string_prepend(path, own_name);
+		g_free(own_name);
+		fsg_inode_unref(view->inodes, inode);
+		inode = parent;
+	}
+	fsg_inode_unref(view->inodes, inode);
+	return g_string_free(path, FALSE);
+}
+
+bool fsg_view_hides(FsgView *view, FsgInode *dir, const char *name)
+{
+	g_autofree char *path = NULL;
+
+	if (!dir->anchor || !dir->anchor->hide)
+		return false;
+	path = path_in_anchor(view, dir, name);
+	for (const char *const *glob = dir->anchor->hide; *glob; glob++)
+		if (fnmatch(*glob, path, FNM_PATHNAME) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,56 @@
+/* One view while it is served: everything that a handler needs, reached through FUSE's userdata. No
+ * part of it changes after the start but the tables, which lock themselves. */
+#pragma once
+
+#include "common/view-plan.h"
+#include "fsgate/anchor.h"
+#include "fsgate/handle.h"
+#include "fsgate/inode-table.h"
+#include "fsgate/view-tree.h"
+
+typedef struct {
+	ViewPlan *plan;	    /* owned */
+	GPtrArray *anchors; /* FsgAnchor; owned */
+	FsgNode *root;	    /* owned */
+	FsgInodeTable *inodes;
+	FsgHandleBudget *handles;
+	GHashTable *
+		pinned; /* FsgHostId: mounted host objects and their ancestors, which may not move */
+	GArray *devices;     /* dev_t in the order of the table: an inode number's first part */
+	int proc_fd;	     /* /proc/self/fd */
+	char *mountpoint;    /* absolute, for VIEW_FOR_HOST; else NULL */
+	bool original_links; /* give link texts unchanged although the host sees the view */
+	uid_t shown_uid;     /* the session's user, as ids of the mount's user namespace */
+	gid_t shown_gid;
+	bool maps_one_id; /* no other id has a mapping where the view is mounted: all are shown so */
+	double cache_s;	  /* how long the kernel may believe names and attributes */
+} FsgView;
+
+typedef struct {
+	bool all_read_only;
+	bool original_links;
+	const char *mountpoint; /* or NULL */
+	uid_t shown_uid;
+	gid_t shown_gid;
+	bool maps_one_id;
+} FsgViewConfig;
+
+/* Opens everything of the plan (taken, also on failure). On failure -errno with *reterr_message one line.
+ * Before any other thread exists. */
+int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret_view,
+		 char **reterr_message);
+void fsg_view_free(FsgView *view); /* NULL is allowed */
+
+/* Whether (dev, ino) is a mounted host object or leads to one: it cannot be renamed or removed. */
+bool fsg_view_is_pinned(const FsgView *view, dev_t dev, ino_t ino);
+
+/* The inode number to show for a host object: its own on the first device of the table. */
+uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino);
+
+/* Makes the calling thread act as whom the anchor says (no-op for a gateway that is not root). To be
+ * called at the start of every handler's work, for the same thread serves one mount after another. 0 or
+ * -EPERM. */
+int fsg_view_act_as(const FsgAnchor *anchor);
+
+/* Whether an entry of this directory does not appear (the policy hides it). */
+bool fsg_view_hides(FsgView *view, FsgInode *dir, const char *name);
