@@ -36,6 +36,10 @@ const char *exr_session_id(const ExrSession *session);	     /* "sandbox-01234567
 const ViewPlan *exr_session_plan(const ExrSession *session); /* the plan with all implied mounts */
 bool exr_session_alive(const ExrSession *session);	     /* gateway and init are running */
 
+/* What the policy implies and this kernel cannot enforce: "network.abstract_sockets" when commands share
+ * the host's network and its abstract unix sockets are open to them. NULL-ended, static storage. */
+const char *const *exr_session_unenforced(const ExrSession *session);
+
 /* One command, all of it decided by the caller. Borrowed until exr_exec_start() returns. */
 typedef struct {
 	const char *const

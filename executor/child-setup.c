@@ -1,0 +1,249 @@
+/* The command's process between its birth and execve: what makes it harmless.
+ *
+ * It starts as a copy of exec init, with every capability of the session's user namespace, and ends as
+ * the program, with none. Each step is one function that returns 0 or -errno; the first that
+ * fails is reported with its stage and nothing is run. Their order is the argument for their safety:
+ *   - the fds go first, so that nothing of ours is open while paths of the view are walked;
+ *   - ids before capabilities, for changing them takes some; the bounding set is empty and the
+ *     securebits are locked since init, so that a command whose user is 0 inside gains nothing by an
+ *     execve either, and here it is checked that they are;
+ *   - chdir is done inside, by the process itself, and only now: with capabilities the links in /proc of
+ *     exec init would lead somewhere. The kernel is asked where it led: a place outside the root
+ *     would be "(unreachable)" or not absolute;
+ *   - the filter last but for execve, since it refuses much of the above.
+ * Only system calls, no memory but the stack. The program's name is looked up here, in the view, never
+ * before: a path that exists on the host only does not exist for it. */
+#include "executor/init.h"
+#include "executor/scope.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* Where a program is looked for when its environment has no PATH. */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define PATH_BYTES   4096
+#define STATUS_FD    3
+
+/* Dispositions are at their defaults since init started, for nothing here ever changes one. */
+static int reset_signals(ChildSetup *child)
+{
+	sigset_t none;
+
+	(void)child;
+	sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) != 0 ? -errno : 0;
+}
+
+/* Standard streams at 0 to 2, the status pipe at 3, and nothing else. All of them are above 3 before,
+ * init's own standard streams being open. */
+static int take_fds(ChildSetup *child)
+{
+	FD_AUTO null = -1;
+
+	if (child->stdio[0] < 0) {
+		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (null < 0)
+			return -errno;
+		child->stdio[0] = null;
+	}
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(child->stdio[fd], fd) < 0)
+			return -errno;
+	if (child->status_fd != STATUS_FD) {
+		if (dup3(child->status_fd, STATUS_FD, O_CLOEXEC) < 0)
+			return -errno;
+		child->status_fd = STATUS_FD;
+	}
+	null = -1; /* the next line closes it */
+	return sys_close_range(STATUS_FD + 1, ~0u, 0);
+}
+
+static int new_session(ChildSetup *child)
+{
+	(void)child;
+	return setsid() < 0 ? -errno : 0;
+}
+
+static int enter_cwd(ChildSetup *child)
+{
+	char where[PATH_BYTES];
+
+	/* First out of the directory that init keeps: /proc/self/cwd is a path like any other. */
+	if (chdir("/") != 0 || chdir(wire_text(child->request, child->request->cwd)) != 0)
+		return -errno;
+	/* The system call, not libc's function, which would go looking for another answer. */
+	if (syscall(SYS_getcwd, where, sizeof where) < 0)
+		return -errno;
+	return where[0] == '/' ? 0 : -ENOENT;
+}
+
+/* A limit that is already lower stays: raising it is not ours to do. */
+static int set_limits(ChildSetup *child)
+{
+	umask(022);
+	for (uint32_t i = 0; i < child->request->limit_count; i++) {
+		int resource = (int)child->request->limits[i].resource;
+		struct rlimit now, wanted = {
+			.rlim_cur = child->request->limits[i].soft,
+			.rlim_max = child->request->limits[i].hard,
+		};
+
+		if (getrlimit((__rlimit_resource_t)resource, &now) != 0)
+			return -errno;
+		if (wanted.rlim_max > now.rlim_max)
+			wanted.rlim_max = now.rlim_max;
+		if (wanted.rlim_cur > wanted.rlim_max)
+			wanted.rlim_cur = wanted.rlim_max;
+		if (setrlimit((__rlimit_resource_t)resource, &wanted) != 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int take_ids(ChildSetup *child)
+{
+	uid_t id = child->plan->uid;
+
+	if (setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)
+		return -errno;
+	return 0;
+}
+
+/* The rest went in init (lock_caps, init-main.c). */
+int exr_child_drop_caps(void)
+{
+	uint64_t effective, permitted, inheritable;
+	int r;
+
+	if ((r = sys_capset(0, 0, 0)) < 0)
+		return r;
+	if ((r = sys_capget(&effective, &permitted, &inheritable)) < 0)
+		return r;
+	if (effective || permitted || inheritable || prctl(PR_CAPBSET_READ, 0, 0, 0, 0) != 0 ||
+	    prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) != EXR_SECUREBITS)
+		return -EPERM;
+	/* Changed credentials set it to the sysctl fs.suid_dumpable; execve decides anew. */
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ? -errno : 0;
+}
+
+static int drop_caps(ChildSetup *child)
+{
+	(void)child;
+	return exr_child_drop_caps();
+}
+
+static int set_no_new_privs(ChildSetup *child)
+{
+	(void)child;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? -errno : 0;
+}
+
+static int enter_scope(ChildSetup *child)
+{
+	return child->plan->flags & WIRE_PLAN_SCOPE ? exr_scope_enter() : 0;
+}
+
+static int load_seccomp(ChildSetup *child)
+{
+	const void *code[EXR_SECCOMP_PROGRAMS];
+	size_t size[EXR_SECCOMP_PROGRAMS];
+
+	for (size_t i = 0; i < EXR_SECCOMP_PROGRAMS; i++) {
+		code[i] = wire_text(child->plan, child->plan->seccomp_code[i]);
+		size[i] = child->plan->seccomp_size[i];
+	}
+	return exr_seccomp_load(code, size);
+}
+
+static const struct {
+	ExrStage stage;
+	int (*run)(ChildSetup *child);
+} steps[] = {
+	{ EXR_STAGE_STDIO, take_fds },	      { EXR_STAGE_NEW_SESSION, new_session },
+	{ EXR_STAGE_SIGNALS, reset_signals }, { EXR_STAGE_LIMITS, set_limits },
+	{ EXR_STAGE_IDS, take_ids },	      { EXR_STAGE_DROP_CAPS, drop_caps },
+	{ EXR_STAGE_CWD, enter_cwd },	      { EXR_STAGE_NO_NEW_PRIVS, set_no_new_privs },
+	{ EXR_STAGE_SCOPE, enter_scope },     { EXR_STAGE_SECCOMP, load_seccomp }, /* last */
+};
+
+static _Noreturn void fail(const ChildSetup *child, ExrStage stage, int errnum)
+{
+	ChildFailure failure = { .stage = stage, .errnum = errnum };
+
+	/* Smaller than PIPE_BUF: written whole or not at all. */
+	(void)!write(child->status_fd, &failure, sizeof failure);
+	_exit(127);
+}
+
+/* ENOENT for a file that exists is about the interpreter in its first line, or its loader. */
+static ExrStage exec_stage(const char *path, int errnum)
+{
+	return errnum == ENOENT && access(path, F_OK) == 0 ? EXR_STAGE_INTERPRETER : EXR_STAGE_EXEC;
+}
+
+static const char *find_path(char *const *env)
+{
+	for (; *env; env++)
+		if (strncmp(*env, "PATH=", 5) == 0)
+			return *env + 5;
+	return DEFAULT_PATH;
+}
+
+/* As execvp, but for two things: an empty element is not the current directory, and a file that is
+ * no program is an error, not a script for some shell. */
+static _Noreturn void exec_by_path(const ChildSetup *child, const char *name)
+{
+	const char *at = find_path(child->env);
+	size_t name_length = strlen(name);
+	int refused = 0;
+
+	while (*at) {
+		size_t length = strcspn(at, ":");
+		char path[PATH_BYTES];
+
+		if (length > 0 && length + 1 + name_length < sizeof path) {
+			ExrStage stage;
+			int errnum;
+
+			memcpy(path, at, length);
+			path[length] = '/';
+			memcpy(path + length + 1, name, name_length + 1);
+			execve(path, child->argv, child->env);
+			errnum = errno;
+			stage = exec_stage(path, errnum);
+			if (stage == EXR_STAGE_INTERPRETER)
+				fail(child, stage, errnum);
+			if (errnum == EACCES)
+				refused = errnum;
+			else if (errnum != ENOENT && errnum != ENOTDIR)
+				fail(child, stage, errnum);
+		}
+		at += length;
+		at += *at == ':';
+	}
+	fail(child, EXR_STAGE_EXEC, refused ? refused : ENOENT);
+}
+
+void exr_child_setup(const ChildSetup *given)
+{
+	ChildSetup child = *given;
+	const char *program = child.argv[0];
+
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		int r = steps[i].run(&child);
+
+		if (r < 0)
+			fail(&child, steps[i].stage, -r);
+	}
+	if (program[0] == '\0')
+		fail(&child, EXR_STAGE_EXEC, ENOENT);
+	if (!strchr(program, '/'))
+		exec_by_path(&child, program);
+	execve(program, child.argv, child.env);
+	fail(&child, exec_stage(program, errno), errno);
+}

@@ -1,0 +1,9 @@
+/* A request as one memfd that exec init reads: arguments, environment, directory, limits. */
+#pragma once
+
+#include "common/policy.h"
+#include "executor/session.h"
+
+/* A sealed memfd (executor/wire.h), or -errno: -EINVAL for a request without arguments or with a damaged
+ * environment, -E2BIG over LIMIT_EXEC_PAYLOAD_BYTES. */
+int exr_exec_payload_new(const ExrRequest *request, const PolicyLimits *limits);
