@@ -1,0 +1,87 @@
+/* The help texts; see help.h. Lines of at most 100 columns; the man page says the same at length. */
+#include "executor/help.h"
+
+#include "common/io-util.h"
+#include "common/policy-options.h"
+#include "config.h"
+
+#include <glib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char run_options_help[] =
+	"Run options:\n"
+	"  --json             print one JSON object instead of live output; stdin is empty\n"
+	"                     unless --stdin is given\n"
+	"  --result FILE      write that object to FILE, beside live output\n"
+	"  --stdin FILE|-     the command's input: a file, or this program's own (-)\n"
+	"  --timeout T        kill the command after T: 500ms, 10s, 5m, 1h; a bare number is "
+	"seconds;\n"
+	"                     0 (the default) leaves it to the policy\n"
+	"  --kill-after T     after a signal was passed on, kill T later (default 10s)\n"
+	"  --cwd DIR          run in DIR: a path in the view, relative to the working directory, "
+	"or a\n"
+	"                     host path inside a mount\n"
+	"  --setenv NAME[=VALUE]\n"
+	"                     set a variable; without =VALUE, to the caller's value\n"
+	"  --unsetenv NAME    leave a variable out\n"
+	"  --env-file FILE    set variables from lines NAME=value; # begins a comment line\n"
+	"  --quiet            say nothing on stderr about refused operations\n"
+	"\n"
+	"Exit status: the program's; 128+n when signal n ended it; 124 timeout; 127 program not "
+	"found;\n"
+	"126 not executable; 125 the sandbox could not run it, with the reason on stderr.\n";
+
+static int print(const char *text)
+{
+	return io_write_all(STDOUT_FILENO, text, strlen(text));
+}
+
+static int print_command_help(const char *head)
+{
+	g_autofree char *text =
+		g_strconcat(head, "\n", policy_options_help(), "\n", run_options_help, NULL);
+
+	return print(text);
+}
+
+int exr_help_print(void)
+{
+	return print("Usage: stella-exec run [OPTION...] [--] PROGRAM [ARG...]\n"
+		     "       stella-exec sh [OPTION...] 'COMMAND'\n"
+		     "\n"
+		     "Runs a command in a sandbox whose file tree holds only what was given to it. "
+		     "Without\n"
+		     "options that is the current directory, as /workspace, writable.\n"
+		     "\n"
+		     "Commands:\n"
+		     "  run        run a program with its arguments\n"
+		     "  sh         run a shell command\n"
+		     "\n"
+		     "  --help     this text; `stella-exec run --help` lists the options\n"
+		     "  --version  the version\n");
+}
+
+int exr_help_print_run(void)
+{
+	return print_command_help("Usage: stella-exec run [OPTION...] [--] PROGRAM [ARG...]\n"
+				  "\n"
+				  "Runs PROGRAM, found by the PATH of the view, in the sandbox.\n");
+}
+
+int exr_help_print_sh(void)
+{
+	return print_command_help("Usage: stella-exec sh [OPTION...] 'COMMAND'\n"
+				  "       stella-exec sh [OPTION...] - <SCRIPT\n"
+				  "\n"
+				  "Runs COMMAND by the view's sh, in the sandbox. It may be of any "
+				  "length; one that is\n"
+				  "longer than an argument of this program can be is read from "
+				  "stdin, with -, and has no\n"
+				  "input of its own then unless --stdin FILE is given.\n");
+}
+
+int exr_help_print_version(void)
+{
+	return print("stella-exec " STELLA_VERSION "\n");
+}

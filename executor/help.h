@@ -1,0 +1,8 @@
+/* The texts of --help and --version. */
+#pragma once
+
+/* Each prints to stdout. 0 or -errno. */
+int exr_help_print(void);
+int exr_help_print_run(void);
+int exr_help_print_sh(void);
+int exr_help_print_version(void);

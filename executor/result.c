@@ -1,0 +1,228 @@
+/* The result object; see result.h. */
+#include "executor/result.h"
+
+#include "common/errno-util.h"
+#include "executor/json-text.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+static const char *const ended_names[_N_EXR_ENDED] = {
+	[EXR_ENDED_EXITED] = "exited",
+	[EXR_ENDED_SIGNALED] = "signaled",
+	[EXR_ENDED_TIMED_OUT] = "timed_out",
+	[EXR_ENDED_CANCELED] = "canceled",
+	[EXR_ENDED_START_FAILED] = "start_failed",
+};
+
+static void add_key(GString *json, const char *key)
+{
+	g_string_append_printf(json, "%s\"%s\": ", json->len > 1 ? ", " : "", key);
+}
+
+static void add_int(GString *json, const char *key, int64_t value)
+{
+	add_key(json, key);
+	g_string_append_printf(json, "%" PRId64, value);
+}
+
+/* A number that is null when it is not known. */
+static void add_known(GString *json, const char *key, bool known, int64_t value)
+{
+	add_key(json, key);
+	if (known)
+		g_string_append_printf(json, "%" PRId64, value);
+	else
+		g_string_append(json, "null");
+}
+
+static void add_string(GString *json, const char *key, const char *value)
+{
+	add_key(json, key);
+	exr_json_add_string(json, value);
+}
+
+static void add_literal(GString *json, const char *key, const char *literal)
+{
+	add_key(json, key);
+	g_string_append(json, literal);
+}
+
+static void add_signal(GString *json, int sig)
+{
+	const char *name = sigabbrev_np(sig);
+	g_autofree char *text = NULL;
+
+	if (name)
+		text = g_strdup_printf("SIG%s", name);
+	else if (sig >= SIGRTMIN)
+		text = g_strdup_printf("SIGRTMIN+%d", sig - SIGRTMIN);
+	else
+		text = g_strdup_printf("SIG%d", sig);
+	add_string(json, "signal", text);
+}
+
+/* GLib's check takes a NUL for an error; in JSON it is a character like any other. */
+static bool is_utf8(const char *text, size_t size)
+{
+	const char *bad;
+
+	while (!g_utf8_validate_len(text, size, &bad)) {
+		size -= (size_t)(bad - text);
+		if (size == 0 || *bad != '\0')
+			return false;
+		text = bad + 1;
+		size--;
+	}
+	return true;
+}
+
+static void add_stream_key(GString *json, const char *stream, const char *key)
+{
+	g_autofree char *name = g_strconcat(stream, key, NULL);
+
+	add_key(json, name);
+}
+
+static void add_stream(GString *json, const char *stream, const OutputBuffer *buffer)
+{
+	size_t text_size = 0, raw_size;
+	g_autofree char *text = buffer ? output_buffer_text(buffer, &text_size) : g_strdup("");
+	bool utf8 = is_utf8(text, text_size);
+
+	add_stream_key(json, stream, "");
+	if (utf8) {
+		exr_json_add_text(json, text, text_size);
+	} else {
+		const char *raw = output_buffer_data(buffer, &raw_size);
+
+		exr_json_add_base64(json, raw, raw_size);
+	}
+	add_stream_key(json, stream, "_encoding");
+	g_string_append(json, utf8 ? "\"utf-8\"" : "\"base64\"");
+	add_stream_key(json, stream, "_bytes");
+	g_string_append_printf(json, "%" PRIu64, buffer ? output_buffer_total(buffer) : 0);
+	add_stream_key(json, stream, "_truncated");
+	g_string_append(json, buffer && output_buffer_truncated(buffer) ? "true" : "false");
+	add_stream_key(json, stream, "_spill");
+	g_string_append(json, "null");
+}
+
+/* Names or paths; NULL is "not known". */
+static void add_names(GString *json, const char *key, const char *const *paths)
+{
+	add_key(json, key);
+	if (!paths) {
+		g_string_append(json, "null");
+		return;
+	}
+	g_string_append_c(json, '[');
+	for (size_t i = 0; paths[i]; i++) {
+		g_string_append(json, i > 0 ? ", " : "");
+		exr_json_add_path(json, paths[i]);
+	}
+	g_string_append_c(json, ']');
+}
+
+/* By the names that they have in a policy. Those that the command itself gets to see as an error, and
+ * we do not, are not among them. */
+static void add_limits_hit(GString *json, const ExrResult *result)
+{
+	int sig = result->ended == EXR_ENDED_SIGNALED ? result->signal : 0;
+	const PolicyLimits *limits = result->limits;
+	const struct {
+		const char *name;
+		bool hit;
+	} rows[] = {
+		{ "output_bytes", (result->out && output_buffer_truncated(result->out)) ||
+					  (result->err && output_buffer_truncated(result->err)) },
+		{ "file_size_bytes", limits && limits->file_size_bytes > 0 && sig == SIGXFSZ },
+		{ "cpu_seconds", limits && limits->cpu_seconds > 0 && sig == SIGXCPU },
+	};
+	const char *separator = "";
+
+	add_literal(json, "limits_hit", "[");
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		if (!rows[i].hit)
+			continue;
+		g_string_append_printf(json, "%s\"%s\"", separator, rows[i].name);
+		separator = ", ";
+	}
+	g_string_append_c(json, ']');
+}
+
+static void add_error(GString *json, const ExrError *error)
+{
+	g_autoptr(GString) object = NULL;
+
+	if (!error) {
+		add_literal(json, "error", "null");
+		return;
+	}
+	object = g_string_new("{");
+	add_string(object, "code", error->code);
+	add_string(object, "stage", error->stage);
+	add_string(object, "errno", error->errnum ? errno_name(error->errnum) : NULL);
+	add_string(object, "key", error->key);
+	add_string(object, "hint", error->hint);
+	add_string(object, "message", error->message);
+	g_string_append_c(object, '}');
+	add_literal(json, "error", object->str);
+}
+
+GString *exr_result_to_json(const ExrResult *result)
+{
+	bool exited = result->ended == EXR_ENDED_EXITED;
+	bool signaled = result->ended == EXR_ENDED_SIGNALED;
+	GString *json = g_string_new("{");
+
+	add_int(json, "version", EXR_RESULT_VERSION);
+	add_string(json, "session_id", result->session_id);
+	add_known(json, "exec_id", result->exec_id > 0, result->exec_id);
+	add_string(json, "ended", ended_names[result->ended]);
+	add_known(json, "exit_code", exited || signaled, exr_result_exit_status(result));
+	if (signaled)
+		add_signal(json, result->signal);
+	else
+		add_literal(json, "signal", "null");
+	add_stream(json, "stdout", result->out);
+	add_stream(json, "stderr", result->err);
+	add_int(json, "duration_ms", result->duration_ms);
+	add_known(json, "cpu_ms", result->cpu_ms >= 0, result->cpu_ms);
+	add_known(json, "max_rss_bytes", result->max_rss_bytes >= 0, result->max_rss_bytes);
+	/* The gateway does not report these yet: not known, which is not the same as none. */
+	add_literal(json, "denials", "null");
+	add_int(json, "denials_dropped", 0);
+	add_names(json, "writable", result->writable);
+	add_literal(json, "changes", "null");
+	add_int(json, "changes_dropped", 0);
+	add_int(json, "left_over_killed", result->left_over_killed);
+	add_limits_hit(json, result);
+	add_names(json, "limits_unenforced", result->limits_unenforced);
+	add_error(json, result->ended == EXR_ENDED_START_FAILED ? result->error : NULL);
+	g_string_append_c(json, '}');
+	return json;
+}
+
+int exr_result_exit_status(const ExrResult *result)
+{
+	switch (result->ended) {
+	case EXR_ENDED_EXITED:
+		return result->exit_code;
+	case EXR_ENDED_SIGNALED:
+	case EXR_ENDED_CANCELED:
+		return 128 + result->signal;
+	case EXR_ENDED_TIMED_OUT:
+		return EXR_EXIT_TIMED_OUT;
+	case EXR_ENDED_START_FAILED:
+		if (g_strcmp0(result->error->code, "program-not-found") == 0)
+			return EXR_EXIT_NOT_FOUND;
+		if (g_strcmp0(result->error->code, "program-not-executable") == 0)
+			return EXR_EXIT_NOT_EXECUTABLE;
+		return EXR_EXIT_FAILED;
+	case _N_EXR_ENDED:
+		break;
+	}
+	g_assert_not_reached();
+}
