@@ -14,7 +14,8 @@ before=$(list_leaks)
 # Some thousand files with a history: the sources, and headers of the system.
 mkdir "$tmp/native" "$tmp/ws"
 cp -r "$source/common" "$source/executor" "$source/fsgate" "$source/include" "$source/tests" "$tmp/native"
-cp -rL /usr/include "$tmp/native/headers" 2>/dev/null || true
+mkdir "$tmp/native/headers"
+cp -rL /usr/include/linux /usr/include/*-linux-gnu /usr/include/glib-2.0 "$tmp/native/headers" 2>/dev/null || true
 find "$tmp/native" -type f -size +256k -delete
 cat >"$tmp/native/Makefile" <<'END'
 CFLAGS = -O1 -D_GNU_SOURCE -I. $(shell pkg-config --cflags glib-2.0)
@@ -111,7 +112,7 @@ fi
 same 'hard links, times, modes' 'echo a >a && ln a b && chmod 640 a && touch -d 2001-02-03T04:05:06.789Z a && stat -c "%a %h %s %Y %y" a b && rm a && stat -c %h b && rm b'
 same 'a file of many megabytes' 'head -c 50000000 /dev/zero | tr "\0" "x" >big && sha256sum big && dd if=big of=big2 bs=1M status=none && cmp big big2 && truncate -s 1000 big && stat -c %s big && rm big big2'
 same 'appending from eight processes' 'for p in 1 2 3 4 5 6 7 8; do (for i in $(seq 200); do echo "line of process $p and some more text"; done >>log) & done; wait; sort log | uniq -c | sort; rm log'
-same 'a directory of 20,000 names' 'mkdir many && cd many && seq 20000 | xargs touch && ls | wc -l && ls -f | sort | uniq -d | wc -l && find . -name "*7" -delete && ls | wc -l && cd .. && rm -rf many && ls -d many'
+same 'a directory of 5,000 names' 'mkdir many && cd many && seq 5000 | xargs touch && ls | wc -l && ls -f | sort | uniq -d | wc -l && find . -name "*7" -delete && ls | wc -l && cd .. && rm -rf many && ls -d many'
 same 'programs run right after they were written' 'for i in 1 2 3 4 5 6 7 8; do cp /bin/true ./t$i && ./t$i && rm t$i || echo failed; done; echo done'
 
 find "$tmp/ws" ! -user 0 >"$tmp/strangers"
