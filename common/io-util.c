@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 int io_write_all(int fd, const void *data, size_t size)
@@ -95,13 +96,16 @@ int io_memfd_new(const char *name, const void *data, size_t size)
 	return fd_steal(&fd);
 }
 
-/* Directories nested deeper than this are moved up next to the tree's root and done from there, so
- * that depth costs neither fds nor stack. */
-#define REMOVE_DEPTH 32
-
+/* Removing a tree that an agent has shaped. There is no recursion and there are never more than a few fds: a
+ * directory that is not empty is moved out of the tree, into a queue directory of our own beside it, and the
+ * queue is worked off. So depth costs nothing, and no name that the agent has chosen is in our way. */
 typedef struct {
-	int top_fd;	   /* the root of the tree that goes; borrowed */
-	unsigned int next; /* numbers for directories that were moved up */
+	int parent_fd;	   /* holds the tree and the queue; borrowed */
+	const char *queue; /* name of the queue in it */
+	int queue_fd;
+	uint64_t first,
+		next; /* names of directories in the queue; from a random start, so that those
+				 of an interrupted removal are other ones */
 	int first_error;
 } Removal;
 
@@ -111,100 +115,159 @@ static void note_error(Removal *removal, int r)
 		removal->first_error = r;
 }
 
-static void remove_content(Removal *removal, int dirfd, int depth);
-
-static void remove_entry(Removal *removal, int dirfd, const char *name, int depth)
+/* All rights for the owner, on the directory itself whatever the name has become meanwhile: moving a
+ * directory changes its "..", for which it must be writable. */
+static int make_accessible(int dirfd, const char *name)
 {
+	char path[FD_PROC_PATH_SIZE];
 	struct stat st;
+	FD_AUTO fd = openat(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -errno;
+	if ((st.st_mode & 0700) == 0700)
+		return 0;
+	fd_proc_path(fd, path);
+	return chmod(path, 0700) == 0 ? 0 : -errno;
+}
+
+static int open_dir(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void queue_name(uint64_t number, char buf[static 24])
+{
+	snprintf(buf, 24, "%llx", (unsigned long long)number);
+}
+
+/* A directory that is not empty goes to the queue. */
+static void queue_dir(Removal *removal, int dirfd, const char *name)
+{
+	int r = make_accessible(dirfd, name);
+
+	for (int tries = 0; r == 0 && tries < 2; tries++) {
+		char number[24];
+
+		queue_name(removal->next++, number);
+		if (renameat(dirfd, name, removal->queue_fd, number) == 0)
+			return;
+		r = errno == EEXIST || errno == ENOTEMPTY ? 0 : -errno;
+	}
+	note_error(removal, r < 0 ? r : -EBUSY);
+}
+
+static void remove_entry(Removal *removal, int dirfd, const char *name)
+{
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return;
-	if (errno != EISDIR && errno != EPERM) {
+	if (errno != EISDIR && errno != EPERM) { /* EPERM: POSIX for a directory */
 		note_error(removal, -errno);
 		return;
 	}
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode)) {
-		note_error(removal, -EPERM);
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return;
-	}
-	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
-		return;
-	if (depth >= REMOVE_DEPTH) {
-		char moved[32];
-
-		snprintf(moved, sizeof moved, ".removed-%u", removal->next++);
-		if (renameat(dirfd, name, removal->top_fd, moved) == 0)
-			return; /* the root's own loop comes by it again */
-	}
-	FD_AUTO child =
-		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (child < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
-		child = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (child < 0) {
-		note_error(removal, -errno);
-		return;
-	}
-	remove_content(removal, child, depth + 1);
-	if (unlinkat(dirfd, name, AT_REMOVEDIR) != 0)
+	if (errno == ENOTEMPTY || errno == EEXIST)
+		queue_dir(removal, dirfd, name);
+	else
 		note_error(removal, -errno);
 }
 
-/* Entries that failed once stay: the loop ends when a whole pass removes nothing. */
-static void remove_content(Removal *removal, int dirfd, int depth)
+/* One pass over a directory. Takes dirfd. */
+static void empty_dir(Removal *removal, int take_dirfd)
 {
-	struct stat st;
+	DIR *dir = fdopendir(take_dirfd);
+	struct dirent *entry;
 
-	/* As the owner; as root without a capability over it this fails and so does what follows. */
-	if (fstat(dirfd, &st) == 0 && (st.st_mode & 0700) != 0700)
-		(void)fchmod(dirfd, st.st_mode | 0700);
-	for (;;) {
-		size_t seen = 0, failed = 0;
-		int copy = fd_dup(dirfd);
-		DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-		struct dirent *entry;
-
-		if (!dir) {
-			note_error(removal, copy < 0 ? copy : -errno);
-			fd_close(&copy);
-			return;
-		}
-		rewinddir(dir);
-		while ((entry = readdir(dir))) {
-			int before = removal->first_error;
-
-			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-				continue;
-			seen++;
-			removal->first_error = 0;
-			remove_entry(removal, dirfd, entry->d_name, depth);
-			if (removal->first_error != 0)
-				failed++;
-			if (before != 0)
-				removal->first_error = before;
-		}
-		closedir(dir);
-		if (seen == failed)
-			return;
+	if (!dir) {
+		note_error(removal, -errno);
+		fd_close(&take_dirfd);
+		return;
 	}
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			remove_entry(removal, dirfd(dir), entry->d_name);
+	closedir(dir);
+}
+
+/* Empties what is at dirfd/name, a directory that may be large: readdir may miss names while others go, so
+ * it is done until nothing is left, or nothing more goes. */
+#define EMPTY_PASSES 64
+
+static int empty_and_remove(Removal *removal, int dirfd, const char *name)
+{
+	int r = make_accessible(dirfd, name);
+
+	for (int pass = 0; r == 0 && pass < EMPTY_PASSES; pass++) {
+		int fd = open_dir(dirfd, name);
+
+		if (fd < 0)
+			return fd;
+		empty_dir(removal, fd);
+		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			return -errno;
+		if (removal->first_error != 0)
+			return removal->first_error;
+	}
+	return r < 0 ? r : -ENOTEMPTY;
+}
+
+/* The queue holds only what we put there: numbers. */
+static int work_off_queue(Removal *removal)
+{
+	for (uint64_t done = removal->first; done < removal->next; done++) {
+		char number[24];
+		int r;
+
+		queue_name(done, number);
+		r = empty_and_remove(removal, removal->queue_fd, number);
+		if (r < 0 && r != -ENOENT)
+			note_error(removal, r);
+	}
+	if (unlinkat(removal->parent_fd, removal->queue, AT_REMOVEDIR) != 0)
+		note_error(removal, -errno);
+	return removal->first_error;
+}
+
+static int open_queue(Removal *removal)
+{
+	uint32_t start;
+
+	if (getrandom(&start, sizeof start, 0) != sizeof start)
+		return -EIO;
+	removal->first = removal->next = (uint64_t)start << 24;
+	if (mkdirat(removal->parent_fd, removal->queue, 0700) != 0 && errno != EEXIST)
+		return -errno;
+	return open_dir(removal->parent_fd, removal->queue);
 }
 
 int io_remove_tree(int dirfd, const char *name)
 {
-	Removal removal = { .top_fd = -1 };
-	FD_AUTO top = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	g_autofree char *queue = g_strconcat(name, ".removing", NULL);
+	Removal removal = { .parent_fd = dirfd, .queue = queue, .queue_fd = -1 };
+	int r = unlinkat(dirfd, name, 0) == 0 ? 0 : -errno;
 
-	if (top < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
-		top = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (top < 0) {
-		if (errno == ENOENT)
-			return 0;
-		if (errno == ENOTDIR || errno == ELOOP)
-			return unlinkat(dirfd, name, 0) == 0 ? 0 : -errno;
-		return -errno;
-	}
-	removal.top_fd = top;
-	remove_content(&removal, top, 0);
-	if (unlinkat(dirfd, name, AT_REMOVEDIR) != 0 && removal.first_error == 0)
-		return -errno;
-	return removal.first_error;
+	if (r == 0)
+		return 0;
+	/* Absent, and no earlier removal of it was interrupted. */
+	if (r == -ENOENT && faccessat(dirfd, queue, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	if (r != -EISDIR && r != -EPERM && r != -ENOENT)
+		return r;
+	FD_AUTO queue_fd = open_queue(&removal);
+	if (queue_fd < 0)
+		return queue_fd;
+	removal.queue_fd = queue_fd;
+	/* What an interrupted removal has moved aside gets new names, and is done with the rest. */
+	FD_AUTO left = open_dir(dirfd, queue);
+	if (left >= 0)
+		empty_dir(&removal, fd_steal(&left));
+	r = empty_and_remove(&removal, dirfd, name);
+	if (r < 0 && r != -ENOENT)
+		note_error(&removal, r);
+	return work_off_queue(&removal);
 }

@@ -19,8 +19,8 @@ int io_read_to_end(int fd, size_t limit, char **ret_data, size_t *ret_size);
 int io_memfd_new(const char *name, const void *data, size_t size);
 
 /* Removes everything below dirfd/name, and name itself. Follows no link, leaves mount points alone
- * (-EBUSY for them), needs no permission bits on the way (they are given first where the caller owns
- * the directory), and uses few fds and little stack however deep the tree is. An absent name is no
- * error. Goes on after a failure and returns the first one, -errno. For trees that nobody else is
- * changing any more. */
+ * (-EBUSY for them), needs no permission bits on the way (the owner gives them to himself first), and uses a
+ * few fds and no more stack however deep the tree is. While it works, what is left is partly in
+ * "<name>.removing" beside it; a removal that was interrupted is finished by the next one of that name. An
+ * absent name is no error. Goes on after a failure and returns the first one, -errno. */
 int io_remove_tree(int dirfd, const char *name);
