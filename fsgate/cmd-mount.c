@@ -91,6 +91,7 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 	FsgViewConfig config = {
 		.all_read_only = options->read_only,
 		.original_links = options->original_links,
+		.enters_others = options->allow_other,
 		.mountpoint = path,
 		.shown_uid = getuid(),
 		.shown_gid = getgid(),
@@ -175,7 +176,7 @@ static int serve_here(const MountOptions *options, ViewPlan *take_plan, int take
 	} else {
 		print_plan(options, view->plan, path);
 	}
-	fsg_serve_until_end(session, signals, -1);
+	fsg_serve_until_end(session, signals, -1, path);
 	fsg_serve_finish(session, view);
 	return 0;
 }

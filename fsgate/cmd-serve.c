@@ -168,7 +168,7 @@ static int serve(ControlSocket *control)
 		fsg_serve_finish(session, view);
 		return FSG_EXIT_FAILED;
 	}
-	fsg_serve_until_end(session, signals, control_socket_fd(control));
+	fsg_serve_until_end(session, signals, control_socket_fd(control), NULL);
 	fsg_serve_finish(session, view);
 	return 0;
 }

@@ -39,15 +39,12 @@ void fsg_handle_budget_return(FsgHandleBudget *budget)
 	__atomic_sub_fetch(&budget->used, 1, __ATOMIC_RELAXED);
 }
 
-FsgFile *fsg_file_new(FsgInode *take_inode_ref, int take_fd, bool append)
+FsgFile *fsg_file_new(FsgInode *take_inode_ref, int take_fd)
 {
 	FsgFile *file = g_new0(FsgFile, 1);
 
 	file->inode = take_inode_ref;
 	file->fd = take_fd;
-	file->append = append;
-	file->plain_fd = -1;
-	g_mutex_init(&file->lock);
 	return file;
 }
 

@@ -19,9 +19,6 @@ size_t fsg_handle_budget_used(FsgHandleBudget *budget);
 typedef struct {
 	FsgInode *inode; /* a reference */
 	int fd;		 /* -1 for an empty stand-in */
-	bool append;	 /* fd is O_APPEND */
-	GMutex lock;	 /* for plain_fd */
-	int plain_fd; /* the same file without O_APPEND, for pages that the kernel writes back; or -1 */
 } FsgFile;
 
 /* Reading a directory: the tree's own children first, then the host's entries. */
@@ -37,7 +34,7 @@ typedef struct {
 int fsg_handle_budget_take(FsgHandleBudget *budget);
 void fsg_handle_budget_return(FsgHandleBudget *budget);
 
-FsgFile *fsg_file_new(FsgInode *take_inode_ref, int take_fd, bool append);
+FsgFile *fsg_file_new(FsgInode *take_inode_ref, int take_fd);
 FsgDir *fsg_dir_new(FsgInode *take_inode_ref, FsgNode *node, DIR *take_dir);
 
 /* The pointers of FUSE's fh. */

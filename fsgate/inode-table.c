@@ -34,12 +34,17 @@ static guint key_hash(gconstpointer data)
 	return (guint)(hash >> 32);
 }
 
-static gboolean key_equal(gconstpointer a, gconstpointer b)
+static gboolean key_equal_data(gconstpointer a, gconstpointer b)
 {
 	const FsgInodeKey *x = a, *y = b;
 
 	return x->ino == y->ino && x->dev == y->dev && x->anchor_id == y->anchor_id &&
-	       x->birth_sec == y->birth_sec && x->birth_nsec == y->birth_nsec;
+	       x->birth_sec == y->birth_sec && x->birth_nsec == y->birth_nsec && x->type == y->type;
+}
+
+bool fsg_inode_key_equal(const FsgInodeKey *a, const FsgInodeKey *b)
+{
+	return key_equal_data(a, b);
 }
 
 FsgInodeKey fsg_inode_key(const FsgAnchor *anchor, const struct statx *stx)
@@ -50,6 +55,7 @@ FsgInodeKey fsg_inode_key(const FsgAnchor *anchor, const struct statx *stx)
 	key.anchor_id = anchor->id;
 	key.dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
 	key.ino = stx->stx_ino;
+	key.type = stx->stx_mode & S_IFMT;
 	if (stx->stx_mask & STATX_BTIME) {
 		key.birth_sec = stx->stx_btime.tv_sec;
 		key.birth_nsec = stx->stx_btime.tv_nsec;
@@ -177,6 +183,7 @@ static void make_node_inodes(FsgInodeTable *table, FsgNode *node)
 		inode->key.anchor_id = node->anchor->id;
 		inode->key.dev = node->anchor->dev;
 		inode->key.ino = node->anchor->ino;
+		inode->key.type = inode->type;
 		borrow_anchor_fd(inode);
 		break;
 	}
@@ -201,7 +208,7 @@ FsgInodeTable *fsg_inode_table_new(FsgNode *root, size_t fd_budget)
 	FsgInodeTable *table = g_new0(FsgInodeTable, 1);
 
 	g_mutex_init(&table->lock);
-	table->by_key = g_hash_table_new(key_hash, key_equal);
+	table->by_key = g_hash_table_new(key_hash, key_equal_data);
 	table->root = root;
 	table->fd_budget = fd_budget;
 	table->lru.lru_next = table->lru.lru_prev = &table->lru;
@@ -258,8 +265,9 @@ static FsgInode *set_hint(FsgInode *inode, FsgInode *parent, const char *name)
 
 	if (inode->parent == parent && inode->name && strcmp(inode->name, name) == 0)
 		return NULL;
-	/* Moves on the host can show us a child above its former parent: then the stale link up goes. */
-	if (is_above(inode, parent))
+	/* Moves on the host can show us a child above its former parent: then the stale hint stays. What is
+	 * new is above nothing. */
+	if (inode->name && is_above(inode, parent))
 		return NULL;
 	if (inode->parent != parent) {
 		old = inode->parent;
@@ -378,7 +386,7 @@ static int open_by_hint(FsgInode *inode, int parent_fd, const char *name)
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
 		return -errno;
 	key = fsg_inode_key(inode->anchor, &stx);
-	return key_equal(&key, &inode->key) ? fd_steal(&fd) : -ESTALE;
+	return key_equal_data(&key, &inode->key) ? fd_steal(&fd) : -ESTALE;
 }
 
 /* Caches fd, unless another thread was faster, and makes the caller a user. */
@@ -470,6 +478,23 @@ void fsg_inode_put_fd(FsgInodeTable *table, FsgInode *inode)
 	g_mutex_lock(&table->lock);
 	inode->fd_users--;
 	g_mutex_unlock(&table->lock);
+}
+
+void fsg_inode_count_handle(FsgInodeTable *table, FsgInode *inode, int change)
+{
+	g_mutex_lock(&table->lock);
+	inode->handles += (unsigned int)change;
+	g_mutex_unlock(&table->lock);
+}
+
+bool fsg_inode_has_handles(FsgInodeTable *table, FsgInode *inode)
+{
+	bool has;
+
+	g_mutex_lock(&table->lock);
+	has = inode->handles > 0;
+	g_mutex_unlock(&table->lock);
+	return has;
 }
 
 void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *parent,
@@ -566,9 +591,9 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* A change within the clock's tick of the file system may leave no trace in its times: only stamps older
- * than this say anything. */
-#define SETTLED_NS 100000000
+/* A change within the granularity of the file system's times (1 s on ext3 and small ext4 inodes, 2 s on
+ * FAT) may leave no trace in them: only stamps older than this say anything. */
+#define SETTLED_NS 2100000000ll
 
 static bool is_settled(const struct timespec *ctime)
 {
@@ -596,6 +621,23 @@ bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct stat 
 	inode->stamp = stamp;
 	g_mutex_unlock(&table->lock);
 	return same;
+}
+
+void fsg_inode_set_link_kind(FsgInodeTable *table, FsgInode *inode, FsgLinkKind kind)
+{
+	g_mutex_lock(&table->lock);
+	inode->link_kind = kind;
+	g_mutex_unlock(&table->lock);
+}
+
+FsgLinkKind fsg_inode_link_kind(FsgInodeTable *table, FsgInode *inode)
+{
+	FsgLinkKind kind;
+
+	g_mutex_lock(&table->lock);
+	kind = inode->link_kind;
+	g_mutex_unlock(&table->lock);
+	return kind;
 }
 
 void fsg_inode_table_stats(FsgInodeTable *table, FsgInodeStats *ret_stats)

@@ -45,12 +45,17 @@ void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode);
 int fsg_inode_get_fd(FsgInodeTable *table, FsgInode *inode);
 void fsg_inode_put_fd(FsgInodeTable *table, FsgInode *inode);
 
+/* One more (1) or less (-1) open file; and whether there is any. */
+void fsg_inode_count_handle(FsgInodeTable *table, FsgInode *inode, int change);
+bool fsg_inode_has_handles(FsgInodeTable *table, FsgInode *inode);
+
 /* A name of ours was moved or is going away. If the kernel knows the object: after a rename the hint follows;
  * before an unlink of the last name the fd is opened and kept, for nothing leads to it any more. */
 void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *parent,
 		       const char *name);
 void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int fd);
 
+bool fsg_inode_key_equal(const FsgInodeKey *a, const FsgInodeKey *b);
 FsgInodeKey fsg_inode_key(const FsgAnchor *anchor, const struct statx *stx);
 
 /* Copies of the hint: a parent reference to be returned with fsg_inode_unref, and the name. false when
@@ -64,6 +69,10 @@ char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode);
 
 /* Compares with the last open's stamp and replaces it: true when the kernel's pages are still good. */
 bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct stat *st);
+
+/* What is known of a link's text. */
+void fsg_inode_set_link_kind(FsgInodeTable *table, FsgInode *inode, FsgLinkKind kind);
+FsgLinkKind fsg_inode_link_kind(FsgInodeTable *table, FsgInode *inode);
 
 typedef struct {
 	size_t inodes;

@@ -1,6 +1,6 @@
 /* An inode: one object that the kernel knows by a node id.
  *
- * Identity is (anchor, device, inode number, birth time), not a path: hard links are one inode of their
+ * Identity is (anchor, device, inode number, birth time, kind), not a path: hard links are one inode of their
  * mount, and a rename on the host needs no bookkeeping. The birth time tells a new file from a deleted
  * one whose number it got. Parent and name are a hint: where the object was last seen, so that its
  * O_PATH fd, which is only cached, can be opened again; what is found there has to have the same
@@ -30,8 +30,9 @@ typedef struct {
 	unsigned int anchor_id;
 	uint64_t dev;
 	uint64_t ino;
-	int64_t birth_sec;
+	int64_t birth_sec; /* 0 where the host's file system has none */
 	uint32_t birth_nsec;
+	mode_t type; /* S_IFMT: a number that was given to another kind of object is another inode */
 } FsgInodeKey;
 
 /* What was true of a file when it was last opened: if it still is, the kernel may keep its pages. */
@@ -40,6 +41,12 @@ typedef struct {
 	struct timespec mtime, ctime;
 	bool settled; /* the times were old enough that a later change must have moved them */
 } FsgStamp;
+
+typedef enum {
+	FSG_LINK_UNKNOWN,
+	FSG_LINK_STAYS,	 /* below its own directory, whatever happens: given out as it is */
+	FSG_LINK_CLIMBS, /* absolute, or with ".." */
+} FsgLinkKind;
 
 struct FsgInode {
 	/* constant */
@@ -50,7 +57,8 @@ struct FsgInode {
 	/* under the table's lock */
 	uint64_t lookups;
 	unsigned int refs;
-	FsgInode *parent; /* a reference; NULL for roots of anchors and for nodes */
+	unsigned int handles; /* open files: who has one may use the object wherever it is */
+	FsgInode *parent;     /* a reference; NULL for roots of anchors and for nodes */
 	char *name;
 	FsgNode *node;	       /* the tree node laid over it, or whose form it is; or NULL */
 	int fd;		       /* O_PATH, or -1 when it is not cached */
@@ -59,6 +67,7 @@ struct FsgInode {
 	bool fd_borrowed; /* it is the anchor's own, which never closes (then pinned too) */
 	FsgInode *lru_prev, *lru_next; /* among the cached and not pinned */
 	FsgStamp stamp;
+	FsgLinkKind link_kind; /* of a link, whose text never changes */
 };
 
 /* Whether anything may be changed in it. */

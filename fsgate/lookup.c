@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 static void show_ids(const FsgView *view, const FsgAnchor *anchor, struct stat *st)
 {
@@ -43,6 +44,19 @@ static void stat_from_statx(const FsgView *view, const FsgAnchor *anchor, const 
 	ret_st->st_mtim = (struct timespec){ stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec };
 	ret_st->st_ctim = (struct timespec){ stx->stx_ctime.tv_sec, stx->stx_ctime.tv_nsec };
 	show_ids(view, anchor, ret_st);
+}
+
+/* With --allow-other the kernel decides by mode bits alone, but an ACL of the host's may refuse what they
+ * grant: such an object is shown with nothing granted to anybody but the owner. */
+static void show_no_more_than_acl(const FsgView *view, int fd, struct stat *st)
+{
+	char path[FD_PROC_PATH_SIZE];
+
+	if (!view->enters_others || S_ISLNK(st->st_mode))
+		return;
+	fd_proc_path(fd, path);
+	if (getxattr(path, "system.posix_acl_access", NULL, 0) > 0)
+		st->st_mode &= ~(mode_t)077;
 }
 
 /* Directories, links and stand-ins of the view's own. */
@@ -87,26 +101,98 @@ uint64_t fsg_shown_ino(const FsgView *view, const FsgInode *inode)
 int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
 {
 	struct statx stx;
-	int fd = file_fd, r;
+	int fd = file_fd, r = 0;
 
 	if (inode->kind != FSG_INODE_HOST) {
 		stat_made_up(view, inode, fsg_inode_node(view->inodes, inode), ret_st);
 		return 0;
 	}
-	if ((r = fsg_view_act_as(inode->anchor)) < 0)
-		return r;
-	if (file_fd < 0 && (fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+	if (file_fd < 0 && (fd = fsg_get_object_fd(view, inode, true)) < 0)
 		return fd;
 	r = statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stx) == 0 ? 0
 											 : -errno;
+	if (r == 0) {
+		stat_from_statx(view, inode->anchor, &stx, ret_st);
+		show_no_more_than_acl(view, fd, ret_st);
+	}
 	if (file_fd < 0)
 		fsg_inode_put_fd(view->inodes, inode);
 	if (r < 0)
 		return r;
-	stat_from_statx(view, inode->anchor, &stx, ret_st);
 	if (inode->type == S_IFLNK)
 		fsg_link_adjust_size(view, inode, ret_st);
 	return 0;
+}
+
+/* Whether the name that the object was last seen by still leads to it, from a directory that is inside the
+ * mount. An object without any name is nowhere, and so not outside either. */
+static int check_place(FsgView *view, FsgInode *inode, int fd)
+{
+	g_autofree char *name = NULL;
+	FsgInode *parent;
+	struct statx stx;
+	FsgInodeKey key = { 0 };
+	int dirfd;
+
+	if (inode->type == S_IFDIR)
+		return resolve_check_connected(fd);
+	if (!fsg_inode_dup_hint(view->inodes, inode, &parent, &name))
+		return -ESTALE;
+	if ((dirfd = fsg_get_dir_fd(view, parent)) >= 0) {
+		FD_AUTO child = resolve_child(dirfd, name, inode->anchor->cross_mounts);
+
+		if (child >= 0 &&
+		    statx(child, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) == 0)
+			key = fsg_inode_key(inode->anchor, &stx);
+		fsg_inode_put_fd(view->inodes, parent);
+	}
+	fsg_inode_unref(view->inodes, parent);
+	if (fsg_inode_key_equal(&key, &inode->key))
+		return 0;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_NLINK, &stx) != 0)
+		return -errno;
+	return stx.stx_nlink == 0 ? 0 : -ESTALE;
+}
+
+int fsg_get_object_fd(FsgView *view, FsgInode *inode, bool held)
+{
+	int fd, r;
+
+	if (inode->kind != FSG_INODE_HOST)
+		return -EBADF;
+	if ((r = fsg_view_act_as(inode->anchor)) < 0)
+		return r;
+	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+		return fd;
+	if (inode->fd_borrowed || (held && fsg_inode_has_handles(view->inodes, inode)))
+		return fd;
+	if ((r = check_place(view, inode, fd)) < 0 || (r = fsg_view_act_as(inode->anchor)) < 0) {
+		fsg_inode_put_fd(view->inodes, inode);
+		return r;
+	}
+	return fd;
+}
+
+/* Threads that may wait at a time for other processes to give up their leases. */
+#define LEASE_WAITS_MOST 4
+
+int fsg_reopen(FsgView *view, int fd, int flags)
+{
+	struct stat st;
+	int opened;
+
+	/* Asked of the object itself: a device, FIFO or socket is never opened here. */
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENXIO;
+	opened = fd_reopen(view->proc_fd, fd, flags | O_NONBLOCK);
+	if (opened != -EAGAIN)
+		return opened;
+	if (__atomic_add_fetch(&view->lease_waits, 1, __ATOMIC_RELAXED) <= LEASE_WAITS_MOST)
+		opened = fd_reopen(view->proc_fd, fd, flags);
+	__atomic_sub_fetch(&view->lease_waits, 1, __ATOMIC_RELAXED);
+	return opened;
 }
 
 int fsg_get_dir_fd(FsgView *view, FsgInode *dir)
@@ -189,9 +275,10 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 		anchor = alias;
 		fd_close(&fd); /* it is in the writable clone; the alias's own fd serves */
 	}
+	stat_from_statx(view, anchor, &stx, &ret_entry->attr);
+	show_no_more_than_acl(view, alias ? alias->fd : fd, &ret_entry->attr);
 	inode = fsg_inode_ensure(view->inodes, FSG_INODE_HOST, anchor, &stx, dir, name, node,
 				 fd_steal(&fd));
-	stat_from_statx(view, anchor, &stx, &ret_entry->attr);
 	if (inode->type == S_IFLNK)
 		fsg_link_adjust_size(view, inode, &ret_entry->attr);
 	fill_entry(view, inode, ret_entry);

@@ -16,6 +16,16 @@ int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st);
 /* The inode number that the view shows. */
 uint64_t fsg_shown_ino(const FsgView *view, const FsgInode *inode);
 
+/* An O_PATH fd of any object of the host's, the thread acting for its mount, the object known to be where it
+ * was last seen: what the host moved out of the mount is -ESTALE, however long its fd has been held. With
+ * `held`, a program that has the file open may go on using it wherever it is, as on any file system. Given
+ * back with fsg_inode_put_fd. */
+int fsg_get_object_fd(FsgView *view, FsgInode *inode, bool held);
+
+/* Opens the regular file behind that fd for I/O: never anything else, and never blocking on it but for
+ * the lease of another process, for which only a few threads wait at a time (-EAGAIN beyond). */
+int fsg_reopen(FsgView *view, int fd, int flags);
+
 /* An O_PATH fd of a directory to look up or change something in, the thread acting for its mount, the
  * directory known to be still inside it. Given back with fsg_inode_put_fd. -EBADF for what has no host
  * directory. */

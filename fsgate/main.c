@@ -35,7 +35,7 @@ static int print_help(void)
 	       "                       original: unchanged texts, which host programs may follow "
 	       "out\n"
 	       "  unmount [--lazy] MOUNTPOINT\n"
-	       "      end a view; --lazy detaches one that is in use\n"
+	       "      end a view; --lazy also one that is in use\n"
 	       "  check [policy options]\n"
 	       "      validate, and print what the view would hold\n"
 	       "\n"

@@ -10,35 +10,38 @@
 #include <sys/uio.h>
 
 /* Flags that mean something for the host's file. O_DIRECT is between the program and the kernel, which
- * then keeps no pages; the host's alignment rules are not the program's to know. O_NOATIME, O_NONBLOCK and all
- * else is dropped: it either has no effect on a regular file or is not the client's to ask. */
-#define PASSED_FLAGS (O_ACCMODE | O_APPEND | O_TRUNC | O_SYNC | O_DSYNC)
+ * then keeps no pages; the host's alignment rules are not the program's to know. O_APPEND is done write by
+ * write, for pages that the kernel writes back through the same handle belong at their offset. O_NOATIME,
+ * O_NONBLOCK and all else either has no effect on a regular file or is not the client's to ask. */
+#define PASSED_FLAGS (O_ACCMODE | O_TRUNC | O_SYNC | O_DSYNC)
 
 static void file_free(FsgView *view, FsgFile *file)
 {
 	if (file->fd >= 0)
 		fsg_handle_budget_return(view->handles);
 	fd_close(&file->fd);
-	fd_close(&file->plain_fd);
+	fsg_inode_count_handle(view->inodes, file->inode, -1);
 	fsg_inode_unref(view->inodes, file->inode);
-	g_mutex_clear(&file->lock);
 	g_free(file);
 }
 
 static int reopen_inode(FsgView *view, FsgInode *inode, int flags)
 {
-	int fd, opened, r;
+	int fd = fsg_get_object_fd(view, inode, true), opened;
 
-	/* A device, FIFO or socket is never opened here: the kernel serves those itself. */
-	if (inode->type != S_IFREG)
-		return -ENXIO;
-	if ((r = fsg_view_act_as(inode->anchor)) < 0)
-		return r;
-	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+	if (fd < 0)
 		return fd;
-	opened = fd_reopen(view->proc_fd, fd, flags & PASSED_FLAGS);
+	opened = fsg_reopen(view, fd, flags & PASSED_FLAGS);
+	if (opened == -EPERM && (flags & O_APPEND)) /* a file that may only be appended to */
+		opened = fsg_reopen(view, fd, (flags & PASSED_FLAGS) | O_APPEND);
 	fsg_inode_put_fd(view->inodes, inode);
 	return opened;
+}
+
+static FsgFile *new_file(FsgView *view, FsgInode *inode, int take_fd)
+{
+	fsg_inode_count_handle(view->inodes, inode, 1);
+	return fsg_file_new(fsg_inode_ref(view->inodes, inode), take_fd);
 }
 
 static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_file)
@@ -55,7 +58,7 @@ static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_fi
 			return fd;
 		}
 	}
-	*ret_file = fsg_file_new(fsg_inode_ref(view->inodes, inode), fd, flags & O_APPEND);
+	*ret_file = new_file(view, inode, fd);
 	return 0;
 }
 
@@ -129,6 +132,8 @@ static int open_existing(FsgView *view, FsgInode *dir, const char *name, int fla
 	inode = fsg_inode_from_id(view->inodes, ret_entry->ino);
 	/* A link or a directory: ESTALE makes the kernel look again and follow or refuse it. */
 	r = inode->type == S_IFREG ? open_work(view, inode, flags, ret_file) : -ESTALE;
+	if (r == 0 && (flags & O_TRUNC)) /* the attributes are those from before */
+		(void)fsg_stat(view, inode, (*ret_file)->fd, &ret_entry->attr);
 	if (r < 0)
 		fsg_inode_forget(view->inodes, inode, 1);
 	return r;
@@ -163,9 +168,7 @@ static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mo
 		fd_close(&fd);
 		return r;
 	}
-	*ret_file = fsg_file_new(
-		fsg_inode_ref(view->inodes, fsg_inode_from_id(view->inodes, ret_entry->ino)), fd,
-		flags & O_APPEND);
+	*ret_file = new_file(view, fsg_inode_from_id(view->inodes, ret_entry->ino), fd);
 	return 0;
 }
 
@@ -200,40 +203,43 @@ void fsg_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		fsg_reply_data_from_fd(req, file->fd, offset, size);
 }
 
-/* Pages that the kernel writes back belong at their offset, whatever the handle they come through; on an
- * O_APPEND fd pwrite would put them at the end. */
-static int fd_for_pages(FsgView *view, FsgFile *file)
+/* At the end of the file as it is now, whatever the program's or the kernel's idea of it. */
+static ssize_t append_work(int fd, struct fuse_bufvec *in)
 {
-	int r = 0;
+	size_t size = fuse_buf_size(in), done = 0;
+	g_autofree char *data = g_malloc(size);
+	struct fuse_bufvec memory = FUSE_BUFVEC_INIT(size);
+	ssize_t r;
 
-	if (!file->append)
-		return file->fd;
-	g_mutex_lock(&file->lock);
-	if (file->plain_fd < 0) {
-		r = fsg_view_act_as(file->inode->anchor);
-		if (r == 0)
-			r = fd_reopen(view->proc_fd, file->fd, O_RDWR);
-		if (r >= 0)
-			file->plain_fd = r;
+	memory.buf[0].mem = data;
+	r = fuse_buf_copy(&memory, in, 0);
+	if (r < 0)
+		return r;
+	size = (size_t)r;
+	while (done < size) {
+		const struct iovec iov = { .iov_base = data + done, .iov_len = size - done };
+
+		r = pwritev2(fd, &iov, 1, 0, RWF_APPEND);
+		if (r < 0)
+			return done > 0 ? (ssize_t)done : -errno;
+		done += (size_t)r;
 	}
-	r = r < 0 ? r : file->plain_fd;
-	g_mutex_unlock(&file->lock);
-	return r;
+	return (ssize_t)done;
 }
 
-static ssize_t write_work(FsgView *view, FsgFile *file, struct fuse_bufvec *in, off_t offset,
-			  bool is_page)
+/* Whether it appends is asked of each write: fcntl can change it. Pages that the kernel writes back belong
+ * at their offset in any case. */
+static ssize_t write_work(const FsgFile *file, struct fuse_bufvec *in, off_t offset,
+			  const struct fuse_file_info *fi)
 {
 	struct fuse_bufvec out = FUSE_BUFVEC_INIT(fuse_buf_size(in));
-	int fd = is_page ? fd_for_pages(view, file) : file->fd;
 
-	if (fd < 0)
-		return fd;
+	if ((fi->flags & O_APPEND) && !fi->writepage)
+		return append_work(file->fd, in);
 	out.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
-	out.buf[0].fd = fd;
+	out.buf[0].fd = file->fd;
 	out.buf[0].pos = offset;
-	/* splice refuses an O_APPEND fd. */
-	return fuse_buf_copy(&out, in, file->append ? FUSE_BUF_NO_SPLICE : 0);
+	return fuse_buf_copy(&out, in, 0);
 }
 
 void fsg_op_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *in, off_t offset,
@@ -242,8 +248,7 @@ void fsg_op_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *in, of
 	ssize_t written = fsg_gate(FSG_OP_WRITE, fsg_req_inode(req, ino));
 
 	if (written == 0)
-		written = write_work(fsg_req_view(req), fsg_file_from_fh(fi->fh), in, offset,
-				     fi->writepage);
+		written = write_work(fsg_file_from_fh(fi->fh), in, offset, fi);
 	if (written < 0)
 		fsg_reply_result(req, FSG_OP_WRITE, (int)written);
 	else

@@ -92,25 +92,31 @@ static int check_owner(const FsgView *view, const struct stat *now, const struct
 	return 0;
 }
 
-static int set_size(const char *path, int file_fd, off_t size)
+/* Not truncate() of the path, which would wait for leases. */
+static int set_size(FsgView *view, int fd, int file_fd, off_t size)
 {
+	FD_AUTO opened = -1;
+
 	if (file_fd >= 0 && ftruncate(file_fd, size) == 0)
 		return 0;
 	if (file_fd >= 0 && errno != EINVAL && errno != EBADF)
 		return -errno;
-	return truncate(path, size) == 0 ? 0 : -errno;
+	opened = fsg_reopen(view, fd, O_WRONLY);
+	if (opened < 0)
+		return opened == -ENXIO ? -EINVAL : opened;
+	return ftruncate(opened, size) == 0 ? 0 : -errno;
 }
 
-/* path is /proc/self/fd/N of the O_PATH fd: chmod and truncate know no other way to such an fd that works
- * on every kernel. It leads to the object itself, never on through a link that it may be. */
-static int set_attributes(FsgInode *inode, int fd, const char *path, const struct stat *attr,
-			  int to_set, int file_fd)
+/* path is /proc/self/fd/N of the O_PATH fd: chmod knows no other way to such an fd that works on every
+ * kernel. It leads to the object itself, never on through a link that it may be. */
+static int set_attributes(FsgView *view, FsgInode *inode, int fd, const char *path,
+			  const struct stat *attr, int to_set, int file_fd)
 {
 	if ((to_set & FUSE_SET_ATTR_MODE) &&
 	    chmod(path, fsg_allowed_mode(inode->type, attr->st_mode)) != 0)
 		return -errno;
 	if (to_set & FUSE_SET_ATTR_SIZE) {
-		int r = inode->type == S_IFREG ? set_size(path, file_fd, attr->st_size) : -EINVAL;
+		int r = set_size(view, fd, file_fd, attr->st_size);
 
 		if (r < 0)
 			return r;
@@ -136,13 +142,12 @@ static int setattr_work(FsgView *view, FsgInode *inode, const struct stat *attr,
 	int fd, r;
 
 	if ((r = fsg_stat(view, inode, file_fd, ret_st)) < 0 ||
-	    (r = check_owner(view, ret_st, attr, to_set)) < 0 ||
-	    (r = fsg_view_act_as(inode->anchor)) < 0)
+	    (r = check_owner(view, ret_st, attr, to_set)) < 0)
 		return r;
-	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+	if ((fd = fsg_get_object_fd(view, inode, true)) < 0)
 		return fd;
 	fd_proc_path(fd, path);
-	r = set_attributes(inode, fd, path, attr, to_set, file_fd);
+	r = set_attributes(view, inode, fd, path, attr, to_set, file_fd);
 	fsg_inode_put_fd(view->inodes, inode);
 	return r < 0 ? r : fsg_stat(view, inode, file_fd, ret_st);
 }
@@ -219,9 +224,7 @@ static int access_work(FsgView *view, FsgInode *inode, int mask)
 
 	if (r < 0 || inode->kind != FSG_INODE_HOST || mask == F_OK)
 		return r;
-	if ((r = fsg_view_act_as(inode->anchor)) < 0)
-		return r;
-	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+	if ((fd = fsg_get_object_fd(view, inode, true)) < 0)
 		return fd;
 	r = faccessat(fd, "", mask, AT_EACCESS | AT_EMPTY_PATH) == 0 ? 0 : -errno;
 	fsg_inode_put_fd(view->inodes, inode);

@@ -224,7 +224,8 @@ static int link_work(FsgView *view, FsgInode *inode, FsgInode *dir, const char *
 		return -EXDEV;
 	if ((dirfd = begin_make(view, FSG_OP_LINK, dir, name)) < 0)
 		return dirfd;
-	fd = fsg_inode_get_fd(view->inodes, inode);
+	/* Not even for who has it open: a new name would bring back what the host has taken out. */
+	fd = fsg_get_object_fd(view, inode, false);
 	r = fd;
 	if (fd >= 0) {
 		/* Follows the magic link to the object of the fd, which may itself be a symlink: that is

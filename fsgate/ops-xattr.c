@@ -32,13 +32,11 @@ static int refuse_name(const char *name, bool change)
 /* The inode's fd as a path that leads to the object itself; a user of the fd. */
 static int begin(FsgView *view, FsgInode *inode, char path[static FD_PROC_PATH_SIZE])
 {
-	int fd, r;
+	int fd;
 
 	if (inode->kind != FSG_INODE_HOST)
 		return -EOPNOTSUPP;
-	if ((r = fsg_view_act_as(inode->anchor)) < 0)
-		return r;
-	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+	if ((fd = fsg_get_object_fd(view, inode, true)) < 0)
 		return fd;
 	fd_proc_path(fd, path);
 	return 0;

@@ -1,7 +1,11 @@
 /* The main thread of a gateway; see serve-until.h. */
 #include "fsgate/serve-until.h"
 
+#include "common/fd-util.h"
+#include "fsgate/mountpoint.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,16 +30,28 @@ int fsg_signals_open(void)
 }
 
 /* The executor says nothing more once the view is served: whatever comes is its end. */
-void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd)
+void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd, const char *mountpoint)
 {
+	/* Readable with POLLPRI after each change of the mount table. */
+	FD_AUTO mounts = mountpoint ? open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC) : -1;
 	struct pollfd fds[] = {
 		{ .fd = fsg_session_end_fd(session), .events = POLLIN },
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = control_fd, .events = POLLIN },
+		{ .fd = mounts, .events = POLLPRI },
 	};
 
-	while (poll(fds, G_N_ELEMENTS(fds), -1) < 0 && errno == EINTR)
-		;
+	for (;;) {
+		if (poll(fds, G_N_ELEMENTS(fds), -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return;
+		}
+		if (fds[0].revents || fds[1].revents || fds[2].revents)
+			return;
+		if (fds[3].revents && !fsg_mountpoint_is_view(mountpoint))
+			return;
+	}
 }
 
 void fsg_serve_finish(FsgSession *session, FsgView *view)

@@ -7,8 +7,11 @@
  * from. To be called before any thread is started. fd or -errno. */
 int fsg_signals_open(void);
 
-/* Waits until a signal comes, the view's threads end, or control_fd (-1: none) is at its end. */
-void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd);
+/* Waits until a signal comes, the view's threads end, or control_fd (-1: none) is at its end. Where the view is
+ * mounted for the host (mountpoint not NULL), also until nothing is mounted there any more: a clone of the
+ * mount that somebody else holds, such as another view, keeps the connection alive beyond that. */
+void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd,
+			 const char *mountpoint);
 
 /* Ends session and view in order. When a request is stuck, the process ends here, which aborts it. */
 void fsg_serve_finish(FsgSession *session, FsgView *view);

@@ -6,18 +6,23 @@
 #include "common/limits.h"
 #include "common/path-util.h"
 #include "common/resolve.h"
+#include "fsgate/lookup.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A directory (or, as the last one, any object) that the walk has come to. */
+/* A directory (or, as the last one, any object) that the walk has come to. Only the present place, mounts, and
+ * the places that mounts hang in have an fd: a deep walk must not use up the fds of the others. Going back up
+ * opens ".." of what is left, which in the same clone is the directory that it came from, or wherever a
+ * rename has put it meanwhile: still inside the mount, and what comes out is only a text. */
 typedef struct {
 	char *name;
 	FsgNode *node;	   /* or NULL */
 	FsgAnchor *anchor; /* NULL: synthetic */
-	int fd;		   /* O_PATH; -1 for what has no host object */
+	int fd;		   /* O_PATH; -1 for what has no host object, or when it is not kept */
 	bool owns_fd;
 	bool is_dir;
+	bool has_object; /* there is a host object, whether or not fd is kept */
 } Place;
 
 typedef struct {
@@ -49,6 +54,7 @@ static Place *place_new(const char *name, FsgNode *node, FsgAnchor *anchor, int 
 		.fd = fd,
 		.owns_fd = owns_fd,
 		.is_dir = is_dir,
+		.has_object = fd >= 0,
 	};
 	return place;
 }
@@ -152,6 +158,35 @@ static int result_path(const Walk *walk, const char *last, char **ret_text)
 	return 0;
 }
 
+static void go_down(Walk *walk, Place *take_place)
+{
+	Place *from = g_ptr_array_index(walk->places, walk->places->len - 1);
+
+	if (from->owns_fd && from->anchor == take_place->anchor && take_place->owns_fd) {
+		fd_close(&from->fd);
+		from->owns_fd = false;
+	}
+	g_ptr_array_add(walk->places, take_place);
+}
+
+static int go_up(Walk *walk)
+{
+	Place *from, *to;
+
+	if (walk->places->len < 2)
+		return 0; /* ".." of the root is the root */
+	from = g_ptr_array_index(walk->places, walk->places->len - 1);
+	to = g_ptr_array_index(walk->places, walk->places->len - 2);
+	if (to->has_object && to->fd < 0) {
+		to->fd = openat(from->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (to->fd < 0)
+			return -errno;
+		to->owns_fd = true;
+	}
+	g_ptr_array_set_size(walk->places, (gint)walk->places->len - 1);
+	return 0;
+}
+
 static int walk_on(Walk *walk, char **ret_text)
 {
 	while (!g_queue_is_empty(walk->pending)) {
@@ -163,8 +198,8 @@ static int walk_on(Walk *walk, char **ret_text)
 		if (strcmp(name, ".") == 0)
 			continue;
 		if (strcmp(name, "..") == 0) {
-			if (walk->places->len > 1)
-				g_ptr_array_set_size(walk->places, (gint)walk->places->len - 1);
+			if ((r = go_up(walk)) < 0)
+				return r;
 			continue;
 		}
 		r = step(walk, name, &place, &text);
@@ -184,7 +219,7 @@ static int walk_on(Walk *walk, char **ret_text)
 			continue;
 		}
 		g_assert(place); /* step gives one or the other */
-		g_ptr_array_add(walk->places, place);
+		go_down(walk, place);
 		if (!place->is_dir && !g_queue_is_empty(walk->pending))
 			return -ENOTDIR;
 	}
@@ -214,6 +249,17 @@ static int judge(FsgView *view, FsgInode *link, const char *text, char **ret_tex
 	return r;
 }
 
+/* Texts that were given out come back: a program that copies a link reads a path below the mountpoint and
+ * makes a link of it. */
+static int judge_text(FsgView *view, FsgInode *link, const char *text, char **ret_text)
+{
+	int r = judge(view, link, text, ret_text);
+
+	if (r == -EACCES && text[0] == '/' && path_is_below(text, view->mountpoint))
+		r = judge(view, link, text + strlen(view->mountpoint), ret_text);
+	return r;
+}
+
 static bool may_climb(const char *text)
 {
 	const char *name;
@@ -236,9 +282,7 @@ static int read_text(FsgView *view, FsgInode *link, char **ret_text)
 		*ret_text = g_strdup(node->target);
 		return 0;
 	}
-	if ((r = fsg_view_act_as(link->anchor)) < 0)
-		return r;
-	if ((fd = fsg_inode_get_fd(view->inodes, link)) < 0)
+	if ((fd = fsg_get_object_fd(view, link, false)) < 0)
 		return fd;
 	r = read_fd_text(fd, ret_text);
 	fsg_inode_put_fd(view->inodes, link);
@@ -252,8 +296,13 @@ int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text)
 
 	if (r < 0)
 		return r;
-	if (view->mountpoint && !view->original_links && may_climb(text))
-		return judge(view, link, text, ret_text);
+	if (view->mountpoint && !view->original_links) {
+		FsgLinkKind kind = may_climb(text) ? FSG_LINK_CLIMBS : FSG_LINK_STAYS;
+
+		fsg_inode_set_link_kind(view->inodes, link, kind);
+		if (kind == FSG_LINK_CLIMBS)
+			return judge_text(view, link, text, ret_text);
+	}
 	*ret_text = g_steal_pointer(&text);
 	return 0;
 }
@@ -262,6 +311,11 @@ void fsg_link_adjust_size(FsgView *view, FsgInode *link, struct stat *st)
 {
 	g_autofree char *text = NULL;
 
-	if (view->mountpoint && !view->original_links && fsg_link_text(view, link, &text) == 0)
+	if (!view->mountpoint || view->original_links)
+		return;
+	/* Reading the text is an access that the host notes: once is enough for most links. */
+	if (fsg_inode_link_kind(view->inodes, link) == FSG_LINK_STAYS)
+		return;
+	if (fsg_link_text(view, link, &text) == 0)
 		st->st_size = (off_t)strlen(text);
 }

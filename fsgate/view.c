@@ -153,6 +153,7 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 	view->shown_uid = config->shown_uid;
 	view->shown_gid = config->shown_gid;
 	view->maps_one_id = config->maps_one_id;
+	view->enters_others = config->enters_others;
 	view->cache_s = 1.0;
 	view->proc_fd = fd_open_proc();
 	r = view->proc_fd;

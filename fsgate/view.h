@@ -23,7 +23,9 @@ typedef struct {
 	uid_t shown_uid;     /* the session's user, as ids of the mount's user namespace */
 	gid_t shown_gid;
 	bool maps_one_id; /* no other id has a mapping where the view is mounted: all are shown so */
-	double cache_s;	  /* how long the kernel may believe names and attributes */
+	bool enters_others; /* --allow-other: mode bits decide, so they must not promise too much */
+	int lease_waits;    /* threads that wait for a lease; atomic */
+	double cache_s;	    /* how long the kernel may believe names and attributes */
 } FsgView;
 
 typedef struct {
@@ -33,6 +35,7 @@ typedef struct {
 	uid_t shown_uid;
 	gid_t shown_gid;
 	bool maps_one_id;
+	bool enters_others;
 } FsgViewConfig;
 
 /* Opens everything of the plan (taken, also on failure). On failure -errno with *reterr_message one line.
