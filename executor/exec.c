@@ -14,6 +14,7 @@
 #include "executor/stage.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -214,6 +215,11 @@ int exr_exec_end_fd(const ExrExec *exec)
 	return exec->pidfd;
 }
 
+int exr_exec_status_fd(const ExrExec *exec)
+{
+	return exec->control_fd;
+}
+
 int exr_exec_signal(ExrExec *exec, int sig)
 {
 	WireMessage message = { .type = WIRE_SIGNAL, .value = sig };
@@ -240,8 +246,17 @@ static int wait_for_end(ExrExec *exec)
 {
 	gint64 spent_ms;
 
-	if (!exec->killed)
-		return exr_wait_readable(exec->pidfd, -1);
+	if (!exec->killed) {
+		/* However long the command takes; but not the rest of its processes. */
+		struct pollfd fds[] = {
+			{ .fd = exec->control_fd, .events = POLLIN },
+			{ .fd = exec->pidfd, .events = POLLIN },
+		};
+
+		while (poll(fds, G_N_ELEMENTS(fds), -1) < 0 && errno == EINTR)
+			;
+		exr_exec_kill(exec);
+	}
 	spent_ms = (g_get_monotonic_time() - exec->kill_time_us) / 1000;
 	if (exr_wait_readable(exec->pidfd, (int)CLAMP(DIE_MS - spent_ms, 0, DIE_MS)) == 0)
 		return 0;
@@ -276,7 +291,7 @@ static void fill_end(const ExrExec *exec, const WireMessage *message, ExrEnd *en
 int exr_exec_finish(ExrExec *take_exec, ExrEnd *ret_end)
 {
 	g_autoptr(ExrExec) exec = take_exec;
-	ExrEnd end = { .cpu_ms = -1, .max_rss_bytes = -1 };
+	ExrEnd end = { .cpu_ms = -1, .max_rss_bytes = -1, .left_over_killed = -1 };
 	WireMessage message;
 	int r = wait_for_end(exec);
 

@@ -157,7 +157,8 @@ static bool is_alive(int proc_fd, const char *pid)
 	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
 }
 
-/* Processes of this pid namespace but ourselves. Best effort: they come and go while we count. */
+/* Processes of this pid namespace but ourselves; they come and go while we count. -1 when it cannot be
+ * known. */
 static int count_left_over(int proc_fd)
 {
 	struct {
@@ -170,7 +171,7 @@ static int count_left_over(int proc_fd)
 	_Alignas(8) char buffer[4096];
 	FD_AUTO dir = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int count = 0;
-	long got;
+	long got = -1;
 
 	while (dir >= 0 && (got = syscall(SYS_getdents64, dir, buffer, sizeof buffer)) > 0) {
 		for (long at = 0; at < got; at += entry->size) {
@@ -181,7 +182,7 @@ static int count_left_over(int proc_fd)
 			count += is_alive(proc_fd, entry->name);
 		}
 	}
-	return count;
+	return got < 0 ? -1 : count;
 }
 
 /* The command has ended. Its failure to start, if that is what it was, is in the status pipe. */

@@ -26,6 +26,7 @@ typedef struct {
 	ExrRelayInput in;
 	ExrRelayStream out, err;
 	bool ended;	     /* no process of the command is left */
+	bool told;	     /* the command itself has ended */
 	bool killed;	     /* we killed it */
 	bool gave_up;	     /* whatever is not passed on by now is lost */
 	int signal;	     /* the first one that was passed on, or 0 */
@@ -148,13 +149,15 @@ static bool can_go_on(const Relay *relay)
 
 static void wait_and_handle(Relay *relay)
 {
-	enum { SIGNAL, END, IN, IN_SINK, OUT, ERR, N };
+	enum { SIGNAL, END, STATUS, IN, IN_SINK, OUT, ERR, N };
 	struct pollfd fds[N] = { [0 ... N - 1] = { .fd = -1 } };
 	int64_t now = g_get_monotonic_time(), until = next_deadline(relay, now);
 	struct timespec timeout = { 0 };
 
 	fds[SIGNAL] = (struct pollfd){ relay->config->signal_fd, POLLIN, 0 };
 	fds[END] = (struct pollfd){ relay->ended ? -1 : exr_exec_end_fd(relay->exec), POLLIN, 0 };
+	if (!relay->ended && !relay->told)
+		fds[STATUS] = (struct pollfd){ exr_exec_status_fd(relay->exec), POLLIN, 0 };
 	if (!relay->in.done) {
 		exr_relay_input_wants(&relay->in, now, &fds[IN].fd, &fds[IN_SINK].events);
 		fds[IN].events = POLLIN;
@@ -174,6 +177,12 @@ static void wait_and_handle(Relay *relay)
 		relay->ended = true;
 		relay->progress_at = now;
 		relay->in.done = true;
+	}
+	if (fds[STATUS].revents) {
+		/* What it has left running dies now; a process that cannot is not waited for. */
+		relay->told = true;
+		relay->dead_at = now + PATIENCE;
+		exr_exec_kill(relay->exec);
 	}
 	if (fds[SIGNAL].revents)
 		read_signals(relay, now);

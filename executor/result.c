@@ -197,7 +197,8 @@ GString *exr_result_to_json(const ExrResult *result)
 	add_names(json, "writable", result->writable);
 	add_literal(json, "changes", "null");
 	add_int(json, "changes_dropped", 0);
-	add_int(json, "left_over_killed", result->left_over_killed);
+	add_known(json, "left_over_killed", result->left_over_killed >= 0,
+		  result->left_over_killed);
 	add_limits_hit(json, result);
 	add_names(json, "limits_unenforced", result->limits_unenforced);
 	add_error(json, result->ended == EXR_ENDED_START_FAILED ? result->error : NULL);

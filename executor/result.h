@@ -34,9 +34,9 @@ typedef struct {
 	int64_t max_rss_bytes;		      /* -1: not known */
 	const char *const *writable;	      /* view paths, NULL-terminated; NULL: not known */
 	const char *const *limits_unenforced; /* names, NULL-terminated; NULL: not known */
-	int left_over_killed;
-	const PolicyLimits *limits; /* NULL: no command ran under any */
-	const ExrError *error;	    /* START_FAILED; else NULL */
+	int left_over_killed;		      /* -1: not known */
+	const PolicyLimits *limits;	      /* NULL: no command ran under any */
+	const ExrError *error;		      /* START_FAILED; else NULL */
 } ExrResult;
 
 /* The object on one line, without a newline. The caller frees. */

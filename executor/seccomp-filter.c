@@ -214,13 +214,33 @@ static int add_personality(scmp_filter_ctx context)
 	return 0;
 }
 
+/* Each exec's init is process 1 of what a command can see, with the ids of the command: what the command could
+ * do to its limits and its share of the processor would change how the end is reported. */
+static int add_init_controls(scmp_filter_ctx context)
+{
+	static const struct {
+		int number;
+		unsigned int argument; /* which one is the process */
+	} controls[] = {
+		{ SCMP_SYS(prlimit64), 0 },	     { SCMP_SYS(sched_setaffinity), 0 },
+		{ SCMP_SYS(sched_setscheduler), 0 }, { SCMP_SYS(sched_setparam), 0 },
+		{ SCMP_SYS(sched_setattr), 0 },	     { SCMP_SYS(setpriority), 1 },
+		{ SCMP_SYS(ioprio_set), 1 },
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(controls); i++) {
+		int r = refuse(context, EPERM, controls[i].number, controls[i].argument, LOW32, 1);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int add_arguments(scmp_filter_ctx context)
 {
 	static int (*const parts[])(scmp_filter_ctx context) = {
-		add_namespaces,
-		add_ioctls,
-		add_sockets,
-		add_personality,
+		add_namespaces, add_ioctls, add_sockets, add_personality, add_init_controls,
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {

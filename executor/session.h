@@ -67,6 +67,10 @@ void exr_exec_close_stderr(ExrExec *exec);
 /* Readable (POLLIN) once the whole exec has ended: all its processes are gone. */
 int exr_exec_end_fd(const ExrExec *exec);
 
+/* Readable once the command itself has ended, or cannot say any more that it has: its end fd follows as soon as
+ * all its processes are gone, which a process that waits in a gateway that does not answer can hold up. */
+int exr_exec_status_fd(const ExrExec *exec);
+
 /* Sends a signal to the command's process group. 0, or -ESRCH after its end. */
 int exr_exec_signal(ExrExec *exec, int sig);
 
@@ -79,8 +83,8 @@ typedef struct {
 	int signal;	       /* the signal that ended it, or 0 */
 	int64_t cpu_ms;	       /* user and system time of all its processes; -1 not known */
 	int64_t max_rss_bytes; /* the largest process; -1 not known */
-	int left_over_killed;  /* processes that were still there when the command ended */
-	ExrError error;	       /* when start_failed */
+	int left_over_killed; /* processes that were still there when the command ended; -1 not known */
+	ExrError error;	      /* when start_failed */
 } ExrEnd;
 
 void exr_end_clear(ExrEnd *end);

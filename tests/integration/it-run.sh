@@ -186,6 +186,31 @@ expect_match out 'cannot move .* Device or resource busy'
 check_equal 'a mount below /tmp is the host directory' "$(cat "$tmp/same/here")" x
 check_not 'and the rest of /tmp is the sandbox own' test -e /tmp/own
 
+# A process that the gateway does not answer, because a host process holds a lease, is not waited for when
+# the command has ended.
+echo leased >leased
+cat >"$tmp/lease.py" <<'END'
+import fcntl, signal, sys, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+f = open(sys.argv[1], "r+")
+fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("held", flush=True)
+time.sleep(100)
+END
+coproc lease { exec python3 "$tmp/lease.py" leased; }
+lease_pid=$!
+test_pids+=("$lease_pid")
+read -r -t 10 line <&"${lease[0]}"
+check_equal 'a host process holds a lease' "$line" held
+started=$SECONDS
+expect_status 3 "$EXEC" sh 'cat leased & sleep 0.3; exit 3'
+check "it took $((SECONDS - started)) s" test $((SECONDS - started)) -lt 10
+kill "$lease_pid"
+wait "$lease_pid" || true
+expect_status 0 "$EXEC" sh 'cat leased & wait'
+expect_line out leased
+rm leased
+
 # The result.
 expect_status 3 "$EXEC" run --json -- sh -c 'echo out; printf "\377" >&2; exit 3' <"$tmp/input"
 expect_one_line out

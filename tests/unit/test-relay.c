@@ -63,6 +63,12 @@ int exr_exec_end_fd(const ExrExec *exec)
 	return exec->end_fd;
 }
 
+int exr_exec_status_fd(const ExrExec *exec)
+{
+	(void)exec;
+	return -1;
+}
+
 int exr_exec_signal(ExrExec *exec, int sig)
 {
 	return kill(-exec->pid, sig) < 0 ? -errno : 0;

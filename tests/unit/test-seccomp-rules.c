@@ -291,6 +291,30 @@ static void arguments_are_judged_by_the_bits_that_the_kernel_uses(void **state)
 	g_rand_free(random);
 }
 
+/* Process 1 is the exec's own init; every other one is the command's. */
+static void the_limits_of_init_are_out_of_reach(void **state)
+{
+	static const int by_first[] = { SYS_prlimit64, SYS_sched_setaffinity,
+					SYS_sched_setscheduler, SYS_sched_setparam,
+					SYS_sched_setattr };
+	static const int by_second[] = { SYS_setpriority, SYS_ioprio_set };
+
+	(void)state;
+	for (uint64_t pid = 0; pid < 1000; pid++) {
+		uint32_t expected = pid == 1 ? REFUSED(EPERM) : ALLOWED;
+		uint64_t high = pid | UINT64_C(1) << 40; /* the kernel does not look there */
+
+		for (size_t i = 0; i < G_N_ELEMENTS(by_first); i++) {
+			assert_int_equal(native(by_first[i], pid, 1, 0), expected);
+			assert_int_equal(native(by_first[i], high, 1, 0), expected);
+		}
+		for (size_t i = 0; i < G_N_ELEMENTS(by_second); i++) {
+			assert_int_equal(native(by_second[i], 1, pid, 0), expected);
+			assert_int_equal(native(by_second[i], 1, high, 0), expected);
+		}
+	}
+}
+
 static void only_three_terminal_ioctls_are_refused(void **state)
 {
 	(void)state;
@@ -353,6 +377,7 @@ int main(void)
 		cmocka_unit_test(every_number_gets_the_answer_of_its_class),
 		cmocka_unit_test(a_foreign_architecture_is_killed_whatever_the_call),
 		cmocka_unit_test(arguments_are_judged_by_the_bits_that_the_kernel_uses),
+		cmocka_unit_test(the_limits_of_init_are_out_of_reach),
 		cmocka_unit_test(only_three_terminal_ioctls_are_refused),
 		cmocka_unit_test(sockets_are_judged_by_family_and_protocol),
 	};
