@@ -1,8 +1,10 @@
 /* The control socket between the executor and the gateway of one session: JSON objects, one a line,
  * on a stream socket; a line may carry one fd.
  *
- *   executor -> gateway  {"start": {"version": V, "policy": {...}, "uid": N, "gid": N}}
- *                        the view for VIEW_FOR_SANDBOX; uid and gid are the ids it shows
+ *   executor -> gateway  {"start": {"version": V, "policy": {...}, "uid": N, "gid": N,
+ *                                  "state_dir": P}}
+ *                        the view for VIEW_FOR_SANDBOX; uid and gid are the ids it shows; what is at P
+ *                        on the host is not entered
  *   gateway -> executor  {"ready": true}             anchors are open, the device fd may come
  *   executor -> gateway  {"attach": "device"} + fd   an open /dev/fuse, mounted by the executor
  *                  or    {"attach": "fusermount", "path": P}   the gateway mounts it itself, at P

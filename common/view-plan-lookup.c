@@ -123,6 +123,14 @@ static bool is_in_frame(const ViewPlan *plan, const char *path)
 	return false;
 }
 
+/* Whether the view names the path more closely than the host mount that it could be meant by. */
+static bool is_deeper_in_view(const ViewPlan *plan, const ViewEntry *entry, const char *path)
+{
+	const ViewEntry *by_host = view_plan_find_by_host_path(plan, path);
+
+	return by_host && strlen(entry->view_path) > strlen(by_host->host_path);
+}
+
 char *view_plan_locate(const ViewPlan *plan, const char *path)
 {
 	g_autofree char *clean = path_clean_from(plan->working_dir ? plan->working_dir : "/", path);
@@ -137,6 +145,9 @@ char *view_plan_locate(const ViewPlan *plan, const char *path)
 			g_autofree char *host_path = host_path_in(entry, clean);
 
 			if (strcmp(host_path, clean) == 0)
+				return g_steal_pointer(&clean);
+			/* A host directory far above (even "/") must not take /workspace away. */
+			if (is_deeper_in_view(plan, entry, clean))
 				return g_steal_pointer(&clean);
 		}
 		if ((view_path = view_plan_to_view_path(plan, clean)))

@@ -94,7 +94,7 @@ char *view_plan_to_host_path(const ViewPlan *plan, const char *view_path);
 char *view_plan_to_view_path(const ViewPlan *plan, const char *host_path);
 
 /* A path of the caller (view path, relative to working_dir, or a host path inside a mount) as a view
- * path. NULL when no mount, directory on the way to one, or sandbox place (/tmp, /usr) covers it. */
+ * path; a path that is both is the host's, unless the view's mount is the deeper one. NULL when no mount, directory on the way to one, or sandbox place (/tmp, /usr) covers it. */
 char *view_plan_locate(const ViewPlan *plan, const char *path);
 
 /* View paths of all writable entries, plus /tmp for a sandbox: what an agent is told. NULL-terminated;

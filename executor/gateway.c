@@ -48,7 +48,7 @@ static int start_process(ExrGateway *gateway, ExrError *error)
 }
 
 static int send_start(ExrGateway *gateway, const StellaPolicy *policy, uid_t uid, gid_t gid,
-		      ExrError *error)
+		      const char *state_dir, ExrError *error)
 {
 	g_autofree char *text = policy_json_write(policy, false);
 	g_autoptr(JsonNode) node = json_from_string(text, NULL);
@@ -65,6 +65,7 @@ static int send_start(ExrGateway *gateway, const StellaPolicy *policy, uid_t uid
 	json_object_set_object_member(start, "policy", json_node_dup_object(node));
 	json_object_set_int_member(start, "uid", uid);
 	json_object_set_int_member(start, "gid", gid);
+	json_object_set_string_member(start, "state_dir", state_dir);
 	message = json_object_new();
 	json_object_set_object_member(message, "start", start);
 	r = control_socket_send(gateway->control, message, -1);
@@ -77,15 +78,15 @@ static int send_start(ExrGateway *gateway, const StellaPolicy *policy, uid_t uid
 	return 0;
 }
 
-int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, ExrGateway **ret_gateway,
-		    ExrError *reterr_error)
+int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, const char *state_dir,
+		    ExrGateway **ret_gateway, ExrError *reterr_error)
 {
 	g_autoptr(ExrGateway) gateway = g_new0(ExrGateway, 1);
 	int r;
 
 	gateway->process.pidfd = -1;
 	if ((r = start_process(gateway, reterr_error)) < 0 ||
-	    (r = send_start(gateway, policy, uid, gid, reterr_error)) < 0)
+	    (r = send_start(gateway, policy, uid, gid, state_dir, reterr_error)) < 0)
 		return r;
 	*ret_gateway = g_steal_pointer(&gateway);
 	return 0;

@@ -9,10 +9,11 @@
 
 typedef struct ExrGateway ExrGateway;
 
-/* Starts stella-fsgate and gives it the policy and the ids that its view shows; returns without waiting
+/* Starts stella-fsgate and gives it the policy, the ids that its view shows, and the state directory, which
+ * no view enters though a mount may contain it; returns without waiting
  * for its answer, so that the sandbox can be made meanwhile. -errno with *reterr_error. */
-int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, ExrGateway **ret_gateway,
-		    ExrError *reterr_error);
+int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, const char *state_dir,
+		    ExrGateway **ret_gateway, ExrError *reterr_error);
 
 /* Waits until it is ready, attaches the view, and waits until it serves: by device_fd (borrowed), or,
  * when that is -1, with fusermount3 at path. -errno with *reterr_error. */

@@ -150,7 +150,8 @@ static int start_with_device(ExrSession *session, bool *ret_refused, ExrError *e
 	int r;
 
 	if ((r = exr_gateway_new(session->policy, session->identity.inside,
-				 session->identity.inside, &session->gateway, error)) < 0 ||
+				 session->identity.inside, exr_state_dir_root(session->state),
+				 &session->gateway, error)) < 0 ||
 	    (r = launch(session, NULL, &plan_fd, error)) < 0)
 		return r;
 	r = await_init(session, WIRE_DEVICE, plan_fd, &device, &stage, error);
@@ -179,7 +180,8 @@ static int start_with_fusermount(ExrSession *session, ExrError *error)
 	}
 	/* The mount belongs to the first user namespace: it shows ids as the host has them. */
 	if ((r = exr_gateway_new(session->policy, session->identity.outside_uid,
-				 session->identity.outside_gid, &session->gateway, error)) < 0 ||
+				 session->identity.outside_gid, exr_state_dir_root(session->state),
+				 &session->gateway, error)) < 0 ||
 	    (r = exr_gateway_attach(session->gateway, -1, path, error)) < 0 ||
 	    (r = launch(session, path, &plan_fd, error)) < 0 ||
 	    (r = await_init(session, WIRE_HELD, plan_fd, NULL, NULL, error)) < 0)

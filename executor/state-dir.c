@@ -32,6 +32,7 @@
 
 struct ExrStateDir {
 	char *id;
+	char *root;	/* STATE */
 	char *sessions; /* STATE/sessions */
 	char *path;	/* STATE/sessions/ID */
 	int sessions_fd;
@@ -244,6 +245,7 @@ int exr_state_dir_new(const ExrIdentity *identity, bool with_user, ExrStateDir *
 	int r;
 
 	dir->sessions_fd = dir->lock_fd = -1;
+	dir->root = g_strdup(state);
 	dir->sessions = g_build_filename(state, "sessions", NULL);
 	dir->id = new_id();
 	if (!dir->id)
@@ -274,6 +276,7 @@ void exr_state_dir_free(ExrStateDir *dir)
 	fd_close(&dir->sessions_fd);
 	g_free(dir->path);
 	g_free(dir->sessions);
+	g_free(dir->root);
 	g_free(dir->id);
 	g_free(dir);
 }
@@ -286,6 +289,11 @@ const char *exr_state_dir_id(const ExrStateDir *dir)
 const char *exr_state_dir_path(const ExrStateDir *dir)
 {
 	return dir->path;
+}
+
+const char *exr_state_dir_root(const ExrStateDir *dir)
+{
+	return dir->root;
 }
 
 char *exr_state_dir_join(const ExrStateDir *dir, const char *name)

@@ -26,6 +26,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExrStateDir, exr_state_dir_free)
 
 const char *exr_state_dir_id(const ExrStateDir *dir);	/* "sandbox-0123456789abcdef" */
 const char *exr_state_dir_path(const ExrStateDir *dir); /* .../sessions/ID */
+const char *exr_state_dir_root(const ExrStateDir *dir); /* STATE, with all sessions in it */
 
 /* PATH/name. The caller frees. */
 char *exr_state_dir_join(const ExrStateDir *dir, const char *name);

@@ -100,6 +100,7 @@ static int start_view(ControlSocket *control, FsgView **ret_view, char **reterr_
 			get_string(start, "version") ? get_string(start, "version") : "unknown");
 		return -EPROTO;
 	}
+	config.private_dir = get_string(start, "state_dir");
 	if ((r = parse_policy(start, &policy, reterr_message)) < 0 ||
 	    (r = fsg_cli_prepare_process(reterr_message)) < 0 ||
 	    (r = view_plan_new(policy, VIEW_FOR_SANDBOX, &plan, reterr_message)) < 0)

@@ -269,6 +269,9 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
 		return -errno;
+	if (S_ISDIR(stx.stx_mode) &&
+	    fsg_view_is_private(view, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino))
+		return blocked_entry(view, dir, name, ret_entry);
 	alias = fsg_anchor_find_alias(anchor, makedev(stx.stx_dev_major, stx.stx_dev_minor),
 				      stx.stx_ino);
 	if (alias) {

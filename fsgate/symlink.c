@@ -133,6 +133,10 @@ static int step(Walk *walk, const char *name, Place **ret_place, char **ret_text
 		return fd;
 	if (S_ISLNK(st.st_mode))
 		return read_fd_text(fd, ret_text);
+	if (S_ISDIR(st.st_mode) && fsg_view_is_private(walk->view, st.st_dev, st.st_ino)) {
+		*ret_place = place_new(name, NULL, here->anchor, -1, false, true);
+		return 0;
+	}
 	*ret_place = place_new(name, node, here->anchor, fd_steal(&fd), true, S_ISDIR(st.st_mode));
 	return 0;
 }

@@ -40,14 +40,15 @@ static void pin(FsgView *view, dev_t dev, ino_t ino)
 
 /* The mounted object and every directory above it. More than the ancestors inside other mounts, but
  * what lies outside all mounts is never met, and this way no two sets have to be compared. */
-static int pin_with_ancestors(FsgView *view, const ViewEntry *entry)
+static int pin_with_ancestors(FsgView *view, const char *host_path, struct stat *ret_st)
 {
 	struct stat st, above;
-	FD_AUTO fd = open(entry->host_path, O_PATH | O_CLOEXEC);
+	FD_AUTO fd = open(host_path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return -errno;
-	pin(view, entry->dev, entry->ino);
+	*ret_st = st;
+	pin(view, st.st_dev, st.st_ino);
 	if (!S_ISDIR(st.st_mode)) {
 		g_autofree char *real = NULL;
 		g_autofree char *dir = NULL;
@@ -93,12 +94,14 @@ static int collect_host_ids(FsgView *view, char **reterr_message)
 {
 	for (guint i = 0; i < view->plan->entries->len; i++) {
 		const ViewEntry *entry = g_ptr_array_index(view->plan->entries, i);
+		struct stat st;
 		int r;
 
 		if (entry->kind != VIEW_ENTRY_MOUNT)
 			continue;
 		note_device(view, entry->dev);
-		if ((r = pin_with_ancestors(view, entry)) < 0) {
+		pin(view, entry->dev, entry->ino);
+		if ((r = pin_with_ancestors(view, entry->host_path, &st)) < 0) {
 			g_autofree char *path = path_escape(entry->host_path);
 
 			*reterr_message = g_strdup_printf("mount %s: \"%s\": %s", entry->view_path,
@@ -107,6 +110,34 @@ static int collect_host_ids(FsgView *view, char **reterr_message)
 		}
 	}
 	return 0;
+}
+
+/* A workspace that is a home directory contains the state directory, and so the private files of every other
+ * session of this user. */
+static int shut_off(FsgView *view, const char *private_dir, char **reterr_message)
+{
+	FsgHostId *id;
+	struct stat st;
+	int r = pin_with_ancestors(view, private_dir, &st);
+
+	if (r < 0) {
+		g_autofree char *path = path_escape(private_dir);
+
+		*reterr_message =
+			g_strdup_printf("state directory \"%s\": %s", path, errno_text(-r));
+		return r;
+	}
+	id = g_new(FsgHostId, 1);
+	*id = (FsgHostId){ .dev = st.st_dev, .ino = st.st_ino };
+	g_hash_table_add(view->private_dirs, id);
+	return 0;
+}
+
+bool fsg_view_is_private(const FsgView *view, dev_t dev, ino_t ino)
+{
+	const FsgHostId id = { .dev = dev, .ino = ino };
+
+	return g_hash_table_contains(view->private_dirs, &id);
 }
 
 /* Fds are shared out once: half of what the hard limit allows for open files, a quarter, at most 16384,
@@ -148,6 +179,7 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 	view->plan = take_plan;
 	view->devices = g_array_new(FALSE, FALSE, sizeof(dev_t));
 	view->pinned = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
+	view->private_dirs = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
 	view->mountpoint = g_strdup(config->mountpoint);
 	view->original_links = config->original_links;
 	view->shown_uid = config->shown_uid;
@@ -165,6 +197,8 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 				    reterr_message);
 	if (r >= 0)
 		r = collect_host_ids(view, reterr_message);
+	if (r >= 0 && config->private_dir)
+		r = shut_off(view, config->private_dir, reterr_message);
 	if (r >= 0) {
 		view->root = fsg_view_tree_new(take_plan, view->anchors);
 		r = share_out_fds(view, reterr_message);
@@ -187,6 +221,7 @@ void fsg_view_free(FsgView *view)
 	if (view->anchors)
 		g_ptr_array_unref(view->anchors);
 	g_hash_table_unref(view->pinned);
+	g_hash_table_unref(view->private_dirs);
 	g_array_unref(view->devices);
 	fd_close(&view->proc_fd);
 	view_plan_free(view->plan);

@@ -14,9 +14,12 @@ typedef struct {
 	FsgNode *root;	    /* owned */
 	FsgInodeTable *inodes;
 	FsgHandleBudget *handles;
-	GHashTable *
-		pinned; /* FsgHostId: mounted host objects and their ancestors, which may not move */
-	GArray *devices;     /* dev_t in the order of the table: an inode number's first part */
+	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
+	GHashTable *pinned;
+	/* Of FsgHostId: directories of ours, which no view enters. */
+	GHashTable *private_dirs;
+	/* Of dev_t, in the order of the table: an inode number's first part. */
+	GArray *devices;
 	int proc_fd;	     /* /proc/self/fd */
 	char *mountpoint;    /* absolute, for VIEW_FOR_HOST; else NULL */
 	bool original_links; /* give link texts unchanged although the host sees the view */
@@ -36,6 +39,7 @@ typedef struct {
 	gid_t shown_gid;
 	bool maps_one_id;
 	bool enters_others;
+	const char *private_dir; /* the state directory, or NULL */
 } FsgViewConfig;
 
 /* Opens everything of the plan (taken, also on failure). On failure -errno with *reterr_message one line.
@@ -46,6 +50,10 @@ void fsg_view_free(FsgView *view); /* NULL is allowed */
 
 /* Whether (dev, ino) is a mounted host object or leads to one: it cannot be renamed or removed. */
 bool fsg_view_is_pinned(const FsgView *view, dev_t dev, ino_t ino);
+
+/* Whether (dev, ino) is a directory of ours, with the private files of all sessions: it shows as an empty
+ * read-only one wherever a mount contains it. */
+bool fsg_view_is_private(const FsgView *view, dev_t dev, ino_t ino);
 
 /* The inode number to show for a host object: its own on the first device of the table. */
 uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino);

@@ -186,6 +186,27 @@ expect_match out 'cannot move .* Device or resource busy'
 check_equal 'a mount below /tmp is the host directory' "$(cat "$tmp/same/here")" x
 check_not 'and the rest of /tmp is the sandbox own' test -e /tmp/own
 
+# The state directory, which a home directory contains, is not entered: other sessions are in it.
+mkdir "$tmp/home"
+(export STELLA_STATE_DIR=$tmp/home/.local/state/stella
+  mkdir -p "$tmp/home/.local/state" "$tmp/home/beside"
+  echo beside >"$tmp/home/beside/f"
+  cd "$tmp/home"
+  "$EXEC" run --workspace "$ws" -- sh -c 'echo other >/tmp/s; sleep 3' &
+  other=$!
+  wait_for 3 sh -c 'cat .local/state/stella/sessions/*/tmp/s 2>/dev/null | grep -qx other'
+  "$EXEC" sh 'ls -A .local/state/stella; cat .local/state/stella/sessions/*/tmp/s; touch .local/state/stella/x;
+    rm -rf .local 2>/dev/null; mv .local moved; cat beside/f' >"$tmp/.out" 2>"$tmp/.err"
+  test -d .local/state/stella/sessions && echo kept >>"$tmp/.out"
+  wait "$other") || fail 'a session beside another one'
+check_equal 'nothing of it is seen, and it is kept' "$(cat "$tmp/.out")" "$(printf 'beside\nkept')"
+expect_match err 'No such file or directory'
+expect_match err 'Read-only file system'
+expect_match err "cannot move '.local'.*Device or resource busy"
+# A host directory far above does not take the working directory away.
+expect_status 0 "$EXEC" run --ro /:/host -- pwd
+expect_line out /workspace
+
 # A process that the gateway does not answer, because a host process holds a lease, is not waited for when
 # the command has ended.
 echo leased >leased

@@ -83,7 +83,7 @@ static int load_filter(char *const *names, int errnum)
 	if (!context)
 		return fail("seccomp_init", errno_text(ENOMEM));
 	for (; *names; names++) {
-		struct scmp_arg_cmp condition;
+		struct scmp_arg_cmp condition = { .arg = 0 };
 		int conditions = parse_condition(*names, &condition);
 		int number = seccomp_syscall_resolve_name(*names);
 
