@@ -71,14 +71,17 @@ int exr_help_print_run(void)
 
 int exr_help_print_sh(void)
 {
-	return print_command_help("Usage: stella-exec sh [OPTION...] 'COMMAND'\n"
-				  "       stella-exec sh [OPTION...] - <SCRIPT\n"
-				  "\n"
-				  "Runs COMMAND by the view's sh, in the sandbox. It may be of any "
-				  "length; one that is\n"
-				  "longer than an argument of this program can be is read from "
-				  "stdin, with -, and has no\n"
-				  "input of its own then unless --stdin FILE is given.\n");
+	return print_command_help(
+		"Usage: stella-exec sh [OPTION...] 'COMMAND'\n"
+		"       stella-exec sh [OPTION...] - <SCRIPT\n"
+		"\n"
+		"Runs COMMAND by the view's sh, in the sandbox. One that is longer "
+		"than an argument of\n"
+		"this program can be (128 KiB) is read from stdin, with -: up to "
+		"about 2 MiB, the\n"
+		"kernel's limit for arguments. It has no input of its own then "
+		"unless --stdin FILE is\n"
+		"given.\n");
 }
 
 int exr_help_print_version(void)

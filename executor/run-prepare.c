@@ -8,6 +8,7 @@
 #include "common/io-util.h"
 #include "common/limits.h"
 #include "common/path-util.h"
+#include "common/syscall-wrap.h"
 #include "executor/script.h"
 
 #include <errno.h>
@@ -93,6 +94,40 @@ static int make_policy(ExrRun *run)
 	return r;
 }
 
+/* The part of a path below a directory that commands may write to, which is opened as *ret_dir; or NULL. */
+static const char *below_writable(const ExrRun *run, const char *path, int *ret_dir)
+{
+	const GPtrArray *mounts = run->policy->mounts;
+
+	for (unsigned int i = 0; i < mounts->len; i++) {
+		const PolicyMount *mount = mounts->pdata[i];
+
+		if (mount->access != STELLA_MOUNT_READ_ONLY &&
+		    path_is_below(path, mount->host_path) && strcmp(path, mount->host_path) != 0) {
+			*ret_dir = open(mount->host_path, O_PATH | O_CLOEXEC);
+			return path_below(path, mount->host_path);
+		}
+	}
+	return NULL;
+}
+
+/* What lies in a directory that commands write to may be a link that one of them has planted, and would be
+ * followed with our rights. */
+static int open_input(const ExrRun *run, const char *path)
+{
+	g_autofree char *current = g_get_current_dir();
+	g_autofree char *clean = path_clean_from(current, path);
+	FD_AUTO dir = -1;
+	const char *below = below_writable(run, clean, &dir);
+	int fd;
+
+	if (below && dir >= 0)
+		return sys_openat2(dir, below, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0,
+				   RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
 /* Input: --stdin, or ours when the command runs live and `sh -` has not used it up. */
 static int open_stdin(ExrRun *run)
 {
@@ -110,8 +145,10 @@ static int open_stdin(ExrRun *run)
 		run->stdin_fd = STDIN_FILENO;
 		return 0;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	fd = open_input(run, path);
+	if (fd < 0)
+		errnum = -fd;
+	else if (fstat(fd, &st) < 0)
 		errnum = errno;
 	else if (S_ISDIR(st.st_mode))
 		errnum = EISDIR;

@@ -41,7 +41,7 @@ static void fill_identity(FsgAnchor *anchor, const ViewEntry *entry)
 	anchor->act_gid = runtime ? RUNTIME_ID : entry->owner_gid;
 }
 
-static FsgAnchor *anchor_new(const ViewEntry *entry, unsigned int id, bool all_read_only)
+static FsgAnchor *anchor_new(const ViewEntry *entry, unsigned int id)
 {
 	FsgAnchor *anchor = g_new0(FsgAnchor, 1);
 
@@ -50,7 +50,7 @@ static FsgAnchor *anchor_new(const ViewEntry *entry, unsigned int id, bool all_r
 	anchor->fd = -1;
 	anchor->owns_fd = true;
 	anchor->is_dir = entry->is_dir;
-	anchor->writable = view_entry_is_writable(entry) && !all_read_only;
+	anchor->writable = view_entry_is_writable(entry);
 	anchor->cross_mounts = entry->cross_submounts;
 	anchor->hide = entry->hide;
 	anchor->dev = entry->dev;
@@ -119,8 +119,7 @@ static void make_aliases(GPtrArray *anchors, unsigned int *next_id)
 	}
 }
 
-int fsg_anchors_new(const ViewPlan *plan, bool all_read_only, GPtrArray **ret_anchors,
-		    char **reterr_message)
+int fsg_anchors_new(const ViewPlan *plan, GPtrArray **ret_anchors, char **reterr_message)
 {
 	g_autoptr(GPtrArray) anchors = g_ptr_array_new_with_free_func(anchor_free);
 	g_autoptr(GArray) wanted = g_array_new(FALSE, TRUE, sizeof(FsgCloneRequest));
@@ -133,7 +132,7 @@ int fsg_anchors_new(const ViewPlan *plan, bool all_read_only, GPtrArray **ret_an
 
 		if (entry->kind != VIEW_ENTRY_MOUNT && entry->kind != VIEW_ENTRY_GENERATED)
 			continue;
-		anchor = anchor_new(entry, next_id++, all_read_only);
+		anchor = anchor_new(entry, next_id++);
 		g_ptr_array_add(anchors, anchor);
 		if (entry->kind == VIEW_ENTRY_GENERATED) {
 			if ((r = open_generated(anchor, entry)) < 0) {

@@ -37,10 +37,9 @@ struct FsgAnchor {
 
 /* Opens and clones every mount of the plan. A caller with CAP_SYS_ADMIN in its mount namespace's user
  * namespace clones directly; another one has the clones made by a child in a user namespace of
- * its own. all_read_only: as if every mount were "ro". On failure -errno with *reterr_message one line.
+ * its own. On failure -errno with *reterr_message one line.
  * The plan has to outlive the anchors. */
-int fsg_anchors_new(const ViewPlan *plan, bool all_read_only, GPtrArray **ret_anchors,
-		    char **reterr_message);
+int fsg_anchors_new(const ViewPlan *plan, GPtrArray **ret_anchors, char **reterr_message);
 
 /* The read-only anchor to switch to when the object (dev, ino) is met below this one; or NULL. */
 FsgAnchor *fsg_anchor_find_alias(const FsgAnchor *anchor, dev_t dev, ino_t ino);

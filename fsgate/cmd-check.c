@@ -17,7 +17,10 @@ int fsg_cmd_check(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		r = policy_options_take(options, argc, argv, &i, &message);
 		if (r == 0)
-			message = g_strdup_printf("check: unexpected argument '%s'", argv[i]);
+			message = g_strdup_printf(argv[i][0] == '-'
+							  ? "check: unknown option '%s'"
+							  : "check: unexpected argument '%s'",
+						  argv[i]);
 		if (r <= 0) {
 			fsg_cli_complain("%s", message);
 			return FSG_EXIT_USAGE;

@@ -89,7 +89,6 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 		 char **reterr_message)
 {
 	FsgViewConfig config = {
-		.all_read_only = options->read_only,
 		.original_links = options->original_links,
 		.enters_others = options->allow_other,
 		.mountpoint = path,
@@ -147,10 +146,7 @@ static void print_plan(const MountOptions *options, const ViewPlan *plan, const 
 	g_autofree char *list = g_strjoinv(" ", writable);
 
 	printf("%s\n%s", shown, table);
-	if (options->read_only)
-		printf("writable: nothing (-r)\n");
-	else
-		printf("writable: %s\n", list[0] ? list : "nothing");
+	printf("writable: %s\n", list[0] ? list : "nothing");
 	if (!options->original_links)
 		printf("links: texts that are absolute or hold \"..\" are shown rewritten\n");
 	(void)fflush(stdout);
@@ -234,6 +230,8 @@ static int mount_view(const MountOptions *options, const StellaPolicy *policy)
 		fsg_cli_complain("%s", message);
 		return FSG_EXIT_USAGE;
 	}
+	for (guint i = 0; options->read_only && i < plan->entries->len; i++)
+		((ViewEntry *)g_ptr_array_index(plan->entries, i))->access = STELLA_MOUNT_READ_ONLY;
 	FD_AUTO mountpoint = fsg_mountpoint_open(options->mountpoint, plan, &path, &message);
 	if (mountpoint < 0) {
 		fsg_cli_complain("%s", message);

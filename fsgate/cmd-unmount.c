@@ -54,8 +54,11 @@ int fsg_cmd_unmount(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--lazy") == 0 || strcmp(argv[i], "-z") == 0) {
 			lazy = true;
-		} else if (argv[i][0] == '-' || path) {
-			fsg_cli_complain("unmount: unexpected argument '%s'", argv[i]);
+		} else if (argv[i][0] == '-') {
+			fsg_cli_complain("unmount: unknown option '%s'", argv[i]);
+			return FSG_EXIT_USAGE;
+		} else if (path) {
+			fsg_cli_complain("unmount: one MOUNTPOINT only, not also '%s'", argv[i]);
 			return FSG_EXIT_USAGE;
 		} else {
 			path = argv[i];

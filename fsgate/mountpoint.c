@@ -146,6 +146,8 @@ int fsg_mountpoint_open(const char *path, const ViewPlan *plan, char **ret_path,
 			char **reterr_message)
 {
 	g_autofree char *where = resolve_parent(path);
+	g_autofree char *real = NULL;
+	char link[FD_PROC_PATH_SIZE];
 	const ViewEntry *containing;
 	struct stat st;
 	FD_AUTO fd = -1;
@@ -162,6 +164,11 @@ int fsg_mountpoint_open(const char *path, const ViewPlan *plan, char **ret_path,
 	fd = open(where, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return explain(reterr_message, path, -errno, errno_text(errno));
+	/* Its parent may have been exchanged since it was resolved: what is used is what is judged. */
+	fd_proc_path(fd, link);
+	real = g_file_read_link(link, NULL);
+	if (!real || strcmp(real, where) != 0)
+		return explain(reterr_message, path, -ESTALE, "was moved while it was looked at");
 	if (S_ISLNK(st.st_mode))
 		return explain(reterr_message, path, -ELOOP,
 			       "is a symbolic link; name the directory itself");

@@ -193,8 +193,7 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 		*reterr_message =
 			g_strdup_printf("/proc/self/fd: %s (is /proc mounted?)", errno_text(-r));
 	if (r >= 0)
-		r = fsg_anchors_new(take_plan, config->all_read_only, &view->anchors,
-				    reterr_message);
+		r = fsg_anchors_new(take_plan, &view->anchors, reterr_message);
 	if (r >= 0)
 		r = collect_host_ids(view, reterr_message);
 	if (r >= 0 && config->private_dir)

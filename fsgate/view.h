@@ -32,7 +32,6 @@ typedef struct {
 } FsgView;
 
 typedef struct {
-	bool all_read_only;
 	bool original_links;
 	const char *mountpoint; /* or NULL */
 	uid_t shown_uid;

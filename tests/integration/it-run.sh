@@ -145,7 +145,7 @@ expect_status 143 signal_run TERM --kill-after 300ms -- bash -c 'trap "" TERM; t
 expect_status 129 signal_run 'TERM HUP' -- bash -c 'trap "" TERM HUP; touch ready; while :; do sleep 0.05; done'
 expect_no_leaks 'signals leave nothing' "$before"
 
-# sh, of any length.
+# sh, longer than one argument can be.
 expect_status 0 "$EXEC" sh 'printf "%s-" a b; echo $#'
 expect_line out a-b-0
 expect_status 5 "$EXEC" sh --json 'exit 5'
@@ -185,6 +185,20 @@ expect_line out refused
 expect_match out 'cannot move .* Device or resource busy'
 check_equal 'a mount below /tmp is the host directory' "$(cat "$tmp/same/here")" x
 check_not 'and the rest of /tmp is the sandbox own' test -e /tmp/own
+
+# Input that lies where commands write may be a link that one of them has planted.
+echo secret >"$tmp/secret"
+ln -s "$tmp/secret" planted
+echo plain >plain
+expect_status 125 "$EXEC" run --stdin planted -- cat
+expect_match err '^stella-exec: --stdin "planted": Too many levels of symbolic links'
+check_equal 'nothing of it is read' "$out" ''
+expect_status 0 "$EXEC" run --stdin plain -- cat
+expect_line out plain
+ln -s "$tmp/secret" "$tmp/own-link"
+expect_status 0 "$EXEC" run --stdin "$tmp/own-link" -- cat
+expect_line out secret
+rm planted plain
 
 # The state directory, which a home directory contains, is not entered: other sessions are in it.
 mkdir "$tmp/home"

@@ -198,7 +198,6 @@ static void planted_link_is_not_created_through(void **state)
 	ViewFixture *fixture = view_fixture_new();
 	g_autofree char *ws = view_fixture_path(fixture, "ws");
 	g_autofree char *planted = view_fixture_path(fixture, "ws/new");
-	g_autofree char *outside = view_fixture_path(fixture, "outside");
 	g_autofree char *target = view_fixture_path(fixture, "outside/made");
 	g_autofree char *name = g_build_filename(fixture->mountpoint, "workspace/new", NULL);
 	g_autofree char *twin = g_build_filename(fixture->mountpoint, "workspace/twin", NULL);

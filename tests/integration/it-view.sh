@@ -156,7 +156,7 @@ mkdir -p ws/sub
 mount -t tmpfs none ws/sub
 echo below >ws/sub/b
 mount_view -r --workspace ws --rw "$tmp/user/n:/note"
-expect_line out "writable: nothing (-r)"
+expect_line out "writable: nothing"
 check_equal "a file as a mount" "$(cat "$V/note")" data
 check_equal "is read-only with -r" "$(error_of sh -c "echo x >$V/note")" "Read-only file system"
 check_equal "what is mounted below a mount on the host is an empty directory" "$(ls -A "$V/workspace/sub")" ""

@@ -71,7 +71,7 @@ static int parse_condition(char *text, struct scmp_arg_cmp *ret_condition)
 	if (argument < 0 ||
 	    !g_ascii_string_to_unsigned(equals + 1, 10, 0, G_MAXUINT64, &value, NULL))
 		return -1;
-	*ret_condition = SCMP_CMP64((unsigned int)argument, SCMP_CMP_EQ, value);
+	*ret_condition = SCMP_CMP64((unsigned int)argument, SCMP_CMP_EQ, value, 0);
 	return 1;
 }
 

@@ -94,9 +94,9 @@ expect_no_leaks 'nothing has leaked yet' "$before"
 mkdir -p "$STELLA_STATE_DIR/session" "$tmp/fuse"
 cp "$(command -v sleep)" "$tmp/stella-sleep"
 background "$tmp/stella-sleep" 1000
-# a mount that nobody serves is a mount all the same
+# a mount that nobody serves is a mount all the same; of a user as sandboxes have it
 exec 9<>/dev/fuse
-mount -i -t fuse.test -o fd=9,rootmode=40000,user_id=0,group_id=0 none "$tmp/fuse"
+mount -i -t fuse.test -o fd=9,rootmode=40000,user_id=1900000001,group_id=1900000001 none "$tmp/fuse"
 wait_for 5 grep -q stella-sleep "/proc/$background_pid/comm"
 leaks=$(new_leaks "$before")
 for kind in mount connection process state; do
