@@ -3,10 +3,9 @@
  * Why a freed inode is never used: the kernel names a node only while it holds a lookup on it, every other pointer
  * is a counted reference, and both counters change under the table's lock, in the same section that
  * takes the inode out of the table when they reach zero. */
-#include "fsgate/inode-table.h"
+#include "fsgate/inode-table-internal.h"
 
 #include "common/fd-util.h"
-#include "common/resolve.h"
 
 #include <glib.h>
 #include <string.h>
@@ -14,16 +13,6 @@
 
 /* FUSE_ROOT_ID of the kernel's protocol. */
 #define ROOT_ID 1
-
-struct FsgInodeTable {
-	GMutex lock;
-	GHashTable *by_key; /* FsgInodeKey in the inode -> FsgInode; HOST and BLOCKED only */
-	FsgNode *root;
-	size_t fd_budget;
-	size_t cached; /* inodes in the LRU list, each with an fd */
-	size_t pinned; /* unlinked inodes that keep theirs */
-	FsgInode lru;  /* list head: next is the most recent, prev the oldest */
-};
 
 static guint key_hash(gconstpointer data)
 {
@@ -63,60 +52,6 @@ FsgInodeKey fsg_inode_key(const FsgAnchor *anchor, const struct statx *stx)
 	return key;
 }
 
-/* --- the list of cached fds; all under the lock --- */
-
-static void lru_remove(FsgInodeTable *table, FsgInode *inode)
-{
-	if (!inode->lru_next)
-		return;
-	inode->lru_prev->lru_next = inode->lru_next;
-	inode->lru_next->lru_prev = inode->lru_prev;
-	inode->lru_prev = inode->lru_next = NULL;
-	table->cached--;
-}
-
-static void lru_push(FsgInodeTable *table, FsgInode *inode)
-{
-	inode->lru_next = table->lru.lru_next;
-	inode->lru_prev = &table->lru;
-	table->lru.lru_next->lru_prev = inode;
-	table->lru.lru_next = inode;
-	table->cached++;
-}
-
-/* Takes fds out of the oldest unused inodes until the budget holds; the caller closes them without
- * the lock. At most as many as fit: each insertion calls this, so one or two are enough. */
-#define EVICT_AT_ONCE 4
-typedef struct {
-	int fds[EVICT_AT_ONCE];
-	int count;
-} Evicted;
-
-static void evict(FsgInodeTable *table, Evicted *evicted)
-{
-	FsgInode *oldest = table->lru.lru_prev;
-
-	evicted->count = 0;
-	while (table->cached > table->fd_budget && evicted->count < EVICT_AT_ONCE &&
-	       oldest != &table->lru) {
-		FsgInode *before = oldest->lru_prev;
-
-		if (oldest->fd_users == 0) {
-			evicted->fds[evicted->count++] = fd_steal(&oldest->fd);
-			lru_remove(table, oldest);
-		}
-		oldest = before;
-	}
-}
-
-static void close_evicted(Evicted *evicted)
-{
-	while (evicted->count > 0)
-		fd_close(&evicted->fds[--evicted->count]);
-}
-
-/* --- life of an inode; all under the lock --- */
-
 static FsgInode *inode_alloc(FsgInodeKind kind, FsgAnchor *anchor, mode_t type)
 {
 	FsgInode *inode = g_new0(FsgInode, 1);
@@ -137,7 +72,7 @@ static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, GArray *closed
 		FsgInode *parent = inode->parent;
 
 		g_hash_table_remove(table->by_key, &inode->key);
-		lru_remove(table, inode);
+		fsg_fd_cache_remove(table, inode);
 		if (inode->fd_pinned && !inode->fd_borrowed)
 			table->pinned--;
 		if (inode->fd >= 0 && !inode->fd_borrowed)
@@ -294,7 +229,7 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 {
 	FsgInodeKey key = fsg_inode_key(anchor, stx);
 	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
-	Evicted evicted = { .count = 0 };
+	FsgEvicted evicted = { .count = 0 };
 	FsgInode *inode;
 
 	g_mutex_lock(&table->lock);
@@ -312,11 +247,11 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 	drop_old_parent(table, set_hint(inode, parent, name), closed);
 	if (take_fd >= 0 && inode->fd < 0) {
 		inode->fd = fd_steal(&take_fd);
-		lru_push(table, inode);
-		evict(table, &evicted);
+		fsg_fd_cache_push(table, inode);
+		fsg_fd_cache_evict(table, &evicted);
 	}
 	g_mutex_unlock(&table->lock);
-	close_evicted(&evicted);
+	fsg_fd_cache_close(&evicted);
 	fd_close(&take_fd);
 	close_all(closed);
 	return inode;
@@ -357,127 +292,6 @@ void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode)
 	drop_if_unused(table, inode, closed);
 	g_mutex_unlock(&table->lock);
 	close_all(closed);
-}
-
-/* --- fds --- */
-
-/* The fd if it is cached, with one more user; else -1. Under the lock. */
-static int use_cached(FsgInodeTable *table, FsgInode *inode)
-{
-	if (inode->fd < 0)
-		return -1;
-	inode->fd_users++;
-	if (!inode->fd_pinned && table->lru.lru_next != inode) {
-		lru_remove(table, inode);
-		lru_push(table, inode);
-	}
-	return inode->fd;
-}
-
-/* Opens (parent's fd, name) and makes sure that it is this inode. */
-static int open_by_hint(FsgInode *inode, int parent_fd, const char *name)
-{
-	FD_AUTO fd = resolve_child(parent_fd, name, inode->anchor->cross_mounts);
-	struct statx stx;
-	FsgInodeKey key;
-
-	if (fd < 0)
-		return fd == -ENOENT || fd == -ENOTDIR || fd == -EXDEV ? -ESTALE : fd;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
-		return -errno;
-	key = fsg_inode_key(inode->anchor, &stx);
-	return key_equal_data(&key, &inode->key) ? fd_steal(&fd) : -ESTALE;
-}
-
-/* Caches fd, unless another thread was faster, and makes the caller a user. */
-static int install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd)
-{
-	Evicted evicted = { .count = 0 };
-	int fd;
-
-	g_mutex_lock(&table->lock);
-	if (inode->fd < 0) {
-		inode->fd = fd_steal(&take_fd);
-		lru_push(table, inode);
-	}
-	fd = inode->fd;
-	inode->fd_users++;
-	evict(table, &evicted);
-	g_mutex_unlock(&table->lock);
-	close_evicted(&evicted);
-	fd_close(&take_fd);
-	return fd;
-}
-
-/* The chain from inode up to the nearest one whose fd is cached, each with a reference; the last
- * one's fd has a user. -ESTALE when no ancestor leads to an anchor. */
-static int collect_chain(FsgInodeTable *table, FsgInode *inode, GPtrArray *chain, int *ret_top_fd)
-{
-	int fd = -1;
-
-	g_mutex_lock(&table->lock);
-	for (; inode; inode = inode->parent) {
-		inode->refs++;
-		g_ptr_array_add(chain, inode);
-		if ((fd = use_cached(table, inode)) >= 0)
-			break;
-	}
-	g_mutex_unlock(&table->lock);
-	*ret_top_fd = fd;
-	return fd >= 0 ? 0 : -ESTALE;
-}
-
-static int walk_chain(FsgInodeTable *table, GPtrArray *chain)
-{
-	int fd = -1, r = 0;
-
-	for (guint i = chain->len - 1; i > 0; i--) {
-		FsgInode *parent = g_ptr_array_index(chain, i);
-		FsgInode *child = g_ptr_array_index(chain, i - 1);
-		g_autofree char *name = NULL;
-		bool still;
-
-		g_mutex_lock(&table->lock);
-		still = child->parent == parent;
-		name = g_strdup(child->name);
-		fd = parent->fd;
-		g_mutex_unlock(&table->lock);
-		r = still && name ? open_by_hint(child, fd, name) : -ESTALE;
-		fsg_inode_put_fd(table, parent);
-		if (r < 0)
-			return r;
-		fd = install_fd(table, child, r);
-	}
-	return fd;
-}
-
-int fsg_inode_get_fd(FsgInodeTable *table, FsgInode *inode)
-{
-	GPtrArray *chain;
-	int fd, r;
-
-	g_mutex_lock(&table->lock);
-	fd = use_cached(table, inode);
-	g_mutex_unlock(&table->lock);
-	if (fd >= 0)
-		return fd;
-	if (inode->kind != FSG_INODE_HOST)
-		return -EBADF;
-	chain = g_ptr_array_new();
-	r = collect_chain(table, inode, chain, &fd);
-	if (r == 0)
-		r = chain->len > 1 ? walk_chain(table, chain) : fd;
-	for (guint i = 0; i < chain->len; i++)
-		fsg_inode_unref(table, g_ptr_array_index(chain, i));
-	g_ptr_array_unref(chain);
-	return r;
-}
-
-void fsg_inode_put_fd(FsgInodeTable *table, FsgInode *inode)
-{
-	g_mutex_lock(&table->lock);
-	inode->fd_users--;
-	g_mutex_unlock(&table->lock);
 }
 
 void fsg_inode_count_handle(FsgInodeTable *table, FsgInode *inode, int change)
@@ -523,7 +337,7 @@ void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int fd)
 	/* Past the budget an unlinked file is still served through the handles that are open on it. */
 	if (inode && !inode->fd_pinned && table->pinned < table->fd_budget &&
 	    (inode->fd >= 0 || copy >= 0)) {
-		lru_remove(table, inode);
+		fsg_fd_cache_remove(table, inode);
 		if (inode->fd < 0)
 			inode->fd = fd_steal(&copy);
 		inode->fd_pinned = true;
