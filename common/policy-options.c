@@ -546,6 +546,44 @@ int policy_options_finish(PolicyOptions *options, StellaPolicy **ret_policy, cha
 	return 0;
 }
 
+/* The option that made the n-th mount, in the order of make_policy(). */
+static const char *option_of_mount(const PolicyOptions *options, guint64 n)
+{
+	guint64 workspaces = options->same_path ? 2 : 1;
+	const MountOption *mount;
+
+	if (n < workspaces)
+		return "--workspace";
+	n -= workspaces;
+	if (options->user_dir && n-- == 0)
+		return "--user-dir";
+	if (n >= options->mounts->len)
+		return NULL;
+	mount = options->mounts->pdata[n];
+	return mount->access == STELLA_MOUNT_READ_ONLY ? "--ro" : "--rw";
+}
+
+char *policy_options_explain(const PolicyOptions *options, const char *message)
+{
+	static const char mounts[] = "filesystem.mounts[", path[] = "].host_path",
+			  home[] = "filesystem.stella_home";
+	const char *option = NULL, *rest = NULL;
+
+	if (!options->policy_file && g_str_has_prefix(message, mounts)) {
+		char *end;
+		guint64 n = g_ascii_strtoull(message + strlen(mounts), &end, 10);
+
+		if (g_str_has_prefix(end, path)) {
+			option = option_of_mount(options, n);
+			rest = end + strlen(path);
+		}
+	} else if (!options->policy_file && g_str_has_prefix(message, home)) {
+		option = "--stella-home";
+		rest = message + strlen(home);
+	}
+	return option ? g_strconcat(option, rest, NULL) : g_strdup(message);
+}
+
 const char *policy_options_backend(const PolicyOptions *options)
 {
 	return options->backend;

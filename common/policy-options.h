@@ -40,6 +40,11 @@ int policy_options_take(PolicyOptions *options, int argc, char **argv, int *inde
  * FILE gave, with *reterr_message one line. */
 int policy_options_finish(PolicyOptions *options, StellaPolicy **ret_policy, char **reterr_message);
 
+/* A message about a key of the policy (from making a view plan) as one about the option that the key came
+ * from: `filesystem.mounts[0].host_path "/x": ...` becomes `--workspace "/x": ...`. Unchanged where there is
+ * none, as with --policy. The caller frees. */
+char *policy_options_explain(const PolicyOptions *options, const char *message);
+
 /* Facts beside the policy. Borrowed. */
 const char *policy_options_backend(const PolicyOptions *options); /* NULL: the first available */
 

@@ -38,8 +38,13 @@ static int start_session(ExrRun *run)
 				     "signals cannot be set up: %s", errno_text(-r));
 	run->has_signals = true;
 	r = exr_session_new(&config, &run->session, &run->error);
-	if (r < 0)
+	if (r < 0) {
+		char *message = policy_options_explain(run->options.policy, run->error.message);
+
+		g_free(run->error.message);
+		run->error.message = message;
 		return r;
+	}
 	run->session_id = g_strdup(exr_session_id(run->session));
 	run->writable = view_plan_writable(exr_session_plan(run->session));
 	return 0;

@@ -35,6 +35,9 @@ static void hint_for(const WireMessage *failed, ExrError *error)
 		exr_error_set_hint(error,
 				   "load FUSE (modprobe fuse), or give the container its device "
 				   "(--device /dev/fuse)");
+	else if (failed->stage == EXR_STAGE_FUSE_DEVICE && failed->errnum != EACCES &&
+		 failed->errnum != EPERM)
+		exr_error_set_hint(error, "it is not the device of FUSE, character device 10:229");
 	else if (failed->stage == EXR_STAGE_FUSE_DEVICE)
 		exr_error_set_hint(error, "this user may not open /dev/fuse: chmod 0666 /dev/fuse, "
 					  "which is its mode on ordinary systems");

@@ -33,7 +33,9 @@ int fsg_cmd_check(int argc, char **argv)
 	if ((r = fsg_cli_check_supported(policy)) != 0)
 		return r;
 	if (view_plan_new(policy, VIEW_FOR_HOST, &plan, &message) < 0) {
-		fsg_cli_complain("%s", message);
+		g_autofree char *explained = policy_options_explain(options, message);
+
+		fsg_cli_complain("%s", explained);
 		return FSG_EXIT_USAGE;
 	}
 	table = view_plan_format(plan);

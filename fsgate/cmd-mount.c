@@ -227,7 +227,9 @@ static int mount_view(const MountOptions *options, const StellaPolicy *policy)
 	g_autofree char *path = NULL;
 
 	if (view_plan_new(policy, VIEW_FOR_HOST, &plan, &message) < 0) {
-		fsg_cli_complain("%s", message);
+		g_autofree char *explained = policy_options_explain(options->policy, message);
+
+		fsg_cli_complain("%s", explained);
 		return FSG_EXIT_USAGE;
 	}
 	for (guint i = 0; options->read_only && i < plan->entries->len; i++)

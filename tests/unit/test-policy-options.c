@@ -475,6 +475,50 @@ static void policy_excludes_options_that_describe_the_view(void **state)
 	}
 }
 
+/* The rows of the policy are in an order of their own: each leads back to its option. */
+static void a_message_names_the_option_that_was_given(void **state)
+{
+	static const Arguments arguments = { "--workspace", "/w",   "--same-path",
+					     "--user-dir",  "/u",   "--rw",
+					     "/r:/data",    "--ro", "/o" };
+	static const struct {
+		const char *view_path, *expected;
+	} cases[] = {
+		{ "/workspace", "--workspace \"x\": why" },
+		{ "/w", "--workspace \"x\": why" },
+		{ "/user", "--user-dir \"x\": why" },
+		{ "/data", "--rw \"x\": why" },
+		{ "/o", "--ro \"x\": why" },
+	};
+	static const char *const others[] = {
+		"filesystem.mounts[99].host_path \"x\": why",
+		"filesystem.mounts[0].view_path \"x\": why",
+		"something else",
+	};
+	g_autoptr(PolicyOptions) options = NULL;
+	g_autoptr(StellaPolicy) policy = NULL;
+	g_autofree char *message = NULL;
+
+	(void)state;
+	assert_int_equal(run(POLICY_FOR_LOOKING, arguments, &options, &policy, &message), 0);
+	for (unsigned int i = 0; i < policy->mounts->len; i++) {
+		const PolicyMount *mount = policy->mounts->pdata[i];
+		g_autofree char *key =
+			g_strdup_printf("filesystem.mounts[%u].host_path \"x\": why", i);
+		g_autofree char *explained = policy_options_explain(options, key);
+		size_t k = 0;
+
+		while (strcmp(cases[k].view_path, mount->view_path) != 0)
+			assert_true(++k < G_N_ELEMENTS(cases));
+		assert_string_equal(explained, cases[k].expected);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+		g_autofree char *same = policy_options_explain(options, others[i]);
+
+		assert_string_equal(same, others[i]);
+	}
+}
+
 static void the_help_names_every_option_in_short_lines(void **state)
 {
 	static const char *const names[] = {
@@ -513,6 +557,7 @@ int main(void)
 						remove_dir),
 		cmocka_unit_test_setup_teardown(policy_excludes_options_that_describe_the_view,
 						make_dir, remove_dir),
+		cmocka_unit_test(a_message_names_the_option_that_was_given),
 		cmocka_unit_test(the_help_names_every_option_in_short_lines),
 	};
 
