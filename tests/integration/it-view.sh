@@ -139,6 +139,14 @@ check_equal "its files too" "$(error_of sh -c "echo x >>$V/workspace/inner/k")" 
 check_equal "by its own path" "$(error_of touch "$V/inner/x")" "Read-only file system"
 check_equal "rw inside ro, through the outer one" "$(error_of touch "$V/inner/deep/x")" "Read-only file system"
 expect_unchanged "the read-only tree is as it was" ws/inner "$host"
+# A hard link that the host has made between the two is one file; nothing in the view can make one.
+ln ws/inner/k ws/twin
+check "a name in the writable mount is writable" sh -c "echo more >>$V/workspace/twin"
+check_equal "by the read-only one the same file is not" "$(error_of sh -c "echo x >>$V/inner/k")" "Read-only file system"
+check_equal "nor is a new link to it made, by its own path" "$(error_of ln "$V/inner/k" "$V/workspace/twin2")" "Invalid cross-device link"
+check_equal "nor by the outer one" "$(error_of ln "$V/workspace/inner/k" "$V/workspace/twin2")" "Invalid cross-device link"
+check_equal "its link count is the host's doing" "$(stat -c %h ws/inner/k)" 2
+rm ws/twin
 check "rw inside ro, by its own path" touch "$V/deep/x"
 check "on the host" test -e ws/inner/deep/x
 check_equal "a mounted directory cannot be renamed" "$(error_of mv "$V/workspace/inner" "$V/workspace/i2")" "Device or resource busy"
