@@ -27,3 +27,7 @@
 #define LIMIT_OUTPUT_BYTES_DEFAULT (10ull * 1024 * 1024)
 /* Bytes of a generated or copied small file of the view (passwd, resolv.conf). */
 #define LIMIT_SMALL_FILE_BYTES (256 * 1024)
+/* Threads of a gateway that may wait for one mount's host directory at once; further requests queue. */
+#define LIMIT_THREADS_PER_MOUNT 16
+/* Bytes of all queued requests of a gateway; further ones fail. */
+#define LIMIT_QUEUED_REQUEST_BYTES (64 * 1024 * 1024)

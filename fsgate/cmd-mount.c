@@ -5,6 +5,7 @@
 #include "fsgate/cli.h"
 #include "fsgate/mountpoint.h"
 #include "fsgate/serve-until.h"
+#include "fsgate/task.h"
 
 #include "common/errno-util.h"
 #include "common/fd-util.h"
@@ -106,7 +107,7 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 	if ((r = fsg_view_new(take_plan, &config, &view, reterr_message)) < 0)
 		return r;
 	r = fsg_session_mount(view, mountpoint_fd, options->allow_other, &session, reterr_message);
-	if (r == 0 && (r = fsg_session_start(session)) < 0)
+	if (r == 0 && (r = fsg_session_start(session, fsg_tasks_open())) < 0)
 		*reterr_message = g_strdup_printf("cannot start threads: %s", errno_text(-r));
 	if (r < 0) {
 		fsg_serve_finish(session, view);

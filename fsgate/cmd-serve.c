@@ -145,7 +145,7 @@ static int attach(ControlSocket *control, FsgView *view, FsgSession **ret_sessio
 		*reterr_message = g_strdup("the executor's second message is not understood");
 		r = -EBADMSG;
 	}
-	if (r == 0 && (r = fsg_session_start(*ret_session)) < 0)
+	if (r == 0 && (r = fsg_session_start(*ret_session, -1)) < 0)
 		*reterr_message = g_strdup_printf("cannot start threads: %s", errno_text(-r));
 	return r;
 }

@@ -5,30 +5,28 @@
 #include "common/fd-util.h"
 #include "common/mount-util.h"
 #include "common/syscall-wrap.h"
+#include "fsgate/device.h"
+#include "fsgate/loop.h"
 #include "fsgate/mountpoint.h"
 #include "fsgate/ops.h"
+#include "fsgate/passthrough.h"
 
 #include <fcntl.h>
 #include <glib.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
-
-/* Threads beyond these wait idle; requests beyond them wait in the kernel. */
-#define THREADS_MOST 16
 
 struct FsgSession {
 	FsgView *view; /* borrowed */
 	struct fuse_session *fuse;
 	bool own_mount;	 /* made by us with move_mount */
 	bool fuse_mount; /* made by libfuse through fusermount3 */
-	int end_fd;	 /* eventfd */
-	GThread *thread;
+	FsgDevice *device;
+	FsgPassthrough *passthrough;
+	FsgLoop *loop; /* once started */
 };
 
 static int session_new(FsgView *view, bool allow_other, FsgSession **ret_session)
@@ -42,14 +40,11 @@ static int session_new(FsgView *view, bool allow_other, FsgSession **ret_session
 	FsgSession *session = g_new0(FsgSession, 1);
 
 	session->view = view;
-	session->end_fd = eventfd(0, EFD_CLOEXEC);
 	session->fuse = fuse_session_new(&args, &fsg_ops, sizeof fsg_ops, view);
 	fuse_opt_free_args(&args);
-	if (!session->fuse || session->end_fd < 0) {
-		int r = session->end_fd < 0 ? -errno : -ENOMEM;
-
+	if (!session->fuse) {
 		(void)fsg_session_free(session, 0);
-		return r;
+		return -ENOMEM;
 	}
 	*ret_session = session;
 	return 0;
@@ -161,56 +156,59 @@ int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSes
  * over permission bits is gone from them, so that the host's own checks decide. Threads inherit it. */
 static int drop_capabilities(void)
 {
-	uint64_t kept = 1ull << CAP_SETUID | 1ull << CAP_SETGID;
+	const uint64_t effective_ones = 1ull << CAP_SETUID | 1ull << CAP_SETGID;
+	/* Not in effect: passthrough.c takes it for the one call that needs it. */
+	const uint64_t kept = effective_ones | 1ull << CAP_SYS_ADMIN;
 	uint64_t effective, permitted, inheritable;
 	int r = sys_capget(&effective, &permitted, &inheritable);
 
 	if (r < 0)
 		return r;
 	/* Without this bit a change of the file system uid from or to 0 moves capabilities by itself. */
-	if (geteuid() == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
+	if (geteuid() == 0 && !(prctl(PR_GET_SECUREBITS) & SECBIT_NO_SETUID_FIXUP) &&
+	    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
 		return -errno;
-	return sys_capset(permitted & kept, permitted & kept, 0);
+	return sys_capset(permitted & effective_ones, permitted & kept, 0);
 }
 
-static gpointer serve(gpointer data)
+/* The device is there now: libfuse's reads and writes go through us. */
+static int connect_device(FsgSession *session)
 {
-	FsgSession *session = data;
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
-	int r = drop_capabilities();
-
-	if (r < 0) {
-		g_warning("cannot drop capabilities: %s", errno_text(-r));
-	} else {
-		fuse_loop_cfg_set_max_threads(config, THREADS_MOST);
-		fuse_loop_cfg_set_idle_threads(config, THREADS_MOST);
-		(void)fuse_session_loop_mt(session->fuse, config);
-	}
-	fuse_loop_cfg_destroy(config);
-	(void)eventfd_write(session->end_fd, 1);
-	return NULL;
-}
-
-int fsg_session_start(FsgSession *session)
-{
-	GError *error = NULL;
-	sigset_t all, before;
-
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	session->thread = g_thread_try_new("fsgate-serve", serve, session, &error);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!session->thread) {
-		g_error_free(error);
-		return -EAGAIN;
-	}
+	session->device = fsg_device_new(session->fuse, fsg_passthrough_is_allowed());
+	if (!session->device)
+		return -EINVAL;
+	session->passthrough = fsg_passthrough_new(session->device);
+	session->view->device = session->device;
+	session->view->passthrough = session->passthrough;
 	return 0;
+}
+
+int fsg_session_start(FsgSession *session, int take_tasks_fd)
+{
+	FsgLoopConfig config = {
+		.view = session->view,
+		.fuse = session->fuse,
+		.take_tasks_fd = take_tasks_fd,
+		.prepare = drop_capabilities,
+	};
+	int r = connect_device(session);
+
+	config.device = session->device;
+	if (r < 0) {
+		fd_close(&take_tasks_fd);
+		return r;
+	}
+	session->loop = fsg_loop_new(&config);
+	if ((r = fsg_loop_start(session->loop)) < 0) {
+		fsg_loop_free(session->loop);
+		session->loop = NULL;
+	}
+	return r;
 }
 
 int fsg_session_end_fd(const FsgSession *session)
 {
-	return session->end_fd;
+	return fsg_loop_end_fd(session->loop);
 }
 
 void fsg_session_unmount(FsgSession *session)
@@ -232,20 +230,15 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 	if (!session)
 		return true;
 	fsg_session_unmount(session);
-	if (session->thread) {
-		struct pollfd end = { .fd = session->end_fd, .events = POLLIN };
-		int r;
-
-		do
-			r = poll(&end, 1, timeout_ms);
-		while (r < 0 && errno == EINTR);
-		if (r <= 0)
-			return false;
-		g_thread_join(session->thread);
-	}
+	if (session->loop && !fsg_loop_wait(session->loop, timeout_ms))
+		return false;
+	fsg_loop_free(session->loop);
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);
-	fd_close(&session->end_fd);
+	session->view->device = NULL;
+	session->view->passthrough = NULL;
+	fsg_passthrough_free(session->passthrough);
+	fsg_device_free(session->device);
 	g_free(session);
 	return true;
 }

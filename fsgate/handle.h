@@ -17,8 +17,10 @@ void fsg_handle_budget_free(FsgHandleBudget *budget); /* NULL is allowed */
 size_t fsg_handle_budget_used(FsgHandleBudget *budget);
 
 typedef struct {
-	FsgInode *inode; /* a reference */
-	int fd;		 /* -1 for an empty stand-in */
+	FsgInode *inode;    /* a reference */
+	int fd;		    /* -1 for an empty stand-in */
+	int32_t backing_id; /* > 0: the kernel reads and writes the host's file itself */
+	bool writes;	    /* opened for writing */
 } FsgFile;
 
 /* Reading a directory: the tree's own children first, then the host's entries. */

@@ -66,6 +66,9 @@ struct FsgInode {
 	bool fd_pinned;	  /* must not be closed: an anchor's root, or unlinked and still in use */
 	bool fd_borrowed; /* it is the anchor's own, which never closes (then pinned too) */
 	FsgInode *lru_prev, *lru_next; /* among the cached and not pinned */
+	/* under passthrough's lock: how many have it open in which way */
+	int32_t backing_id;
+	unsigned int passed_opens, cached_opens;
 	FsgStamp stamp;
 	FsgLinkKind link_kind; /* of a link, whose text never changes */
 };

@@ -65,7 +65,7 @@ void fsg_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		node = NULL; /* a mount with nothing nested: the host's own positions serve */
 	handle = fsg_dir_new(fsg_inode_ref(view->inodes, inode), node, dir);
 	fi->fh = (uint64_t)(uintptr_t)handle;
-	if (!fsg_reply_open(req, fi))
+	if (!fsg_reply_open(req, fi, 0))
 		dir_free(view, handle);
 }
 

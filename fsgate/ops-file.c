@@ -79,7 +79,7 @@ void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	 * last, by whomever. */
 	if (file->fd >= 0 && fstat(file->fd, &st) == 0)
 		fi->keep_cache = fsg_inode_restamp(view->inodes, inode, &st);
-	if (!fsg_reply_open(req, fi))
+	if (!fsg_reply_open(req, fi, 0))
 		file_free(view, file);
 }
 
@@ -185,7 +185,7 @@ void fsg_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)file;
-	if (!fsg_reply_create(req, view, &entry, fi))
+	if (!fsg_reply_create(req, view, &entry, fi, 0))
 		file_free(view, file);
 }
 

@@ -2,6 +2,7 @@
 #include "fsgate/reply.h"
 
 #include "common/errno-util.h"
+#include "fsgate/request.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -104,15 +105,25 @@ void fsg_reply_no_entry(fuse_req_t req, const FsgView *view)
 	(void)fuse_reply_entry(req, &none);
 }
 
-bool fsg_reply_open(fuse_req_t req, const struct fuse_file_info *fi)
+bool fsg_reply_open(fuse_req_t req, const struct fuse_file_info *fi, int32_t backing_id)
 {
-	return fuse_reply_open(req, fi) == 0;
+	int r;
+
+	fsg_request_set_backing_id(backing_id);
+	r = fuse_reply_open(req, fi);
+	fsg_request_set_backing_id(0);
+	return r == 0;
 }
 
 bool fsg_reply_create(fuse_req_t req, FsgView *view, const struct fuse_entry_param *entry,
-		      const struct fuse_file_info *fi)
+		      const struct fuse_file_info *fi, int32_t backing_id)
 {
-	if (fuse_reply_create(req, entry, fi) == 0)
+	int r;
+
+	fsg_request_set_backing_id(backing_id);
+	r = fuse_reply_create(req, entry, fi);
+	fsg_request_set_backing_id(0);
+	if (r == 0)
 		return true;
 	take_back(view, entry->ino);
 	return false;

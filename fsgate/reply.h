@@ -27,8 +27,9 @@ void fsg_reply_entry(fuse_req_t req, FsgView *view, const struct fuse_entry_para
 /* No such name, which the kernel may remember for as long as the view's cache allows. */
 void fsg_reply_no_entry(fuse_req_t req, const FsgView *view);
 
-/* false: the kernel did not get the handle, and the caller releases it. */
-bool fsg_reply_open(fuse_req_t req, const struct fuse_file_info *fi);
+/* false: the kernel did not get the handle, and the caller releases it. backing_id > 0 hands reads and writes
+ * over to the kernel (passthrough.h). */
+bool fsg_reply_open(fuse_req_t req, const struct fuse_file_info *fi, int32_t backing_id);
 /* The same; the entry's lookup is returned here. */
 bool fsg_reply_create(fuse_req_t req, FsgView *view, const struct fuse_entry_param *entry,
-		      const struct fuse_file_info *fi);
+		      const struct fuse_file_info *fi, int32_t backing_id);

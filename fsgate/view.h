@@ -8,12 +8,17 @@
 #include "fsgate/inode-table.h"
 #include "fsgate/view-tree.h"
 
+typedef struct FsgDevice FsgDevice;
+typedef struct FsgPassthrough FsgPassthrough;
+
 typedef struct {
 	ViewPlan *plan;	    /* owned */
 	GPtrArray *anchors; /* FsgAnchor; owned */
 	FsgNode *root;	    /* owned */
 	FsgInodeTable *inodes;
 	FsgHandleBudget *handles;
+	FsgDevice *device;	     /* the session's, from before its first request on; borrowed */
+	FsgPassthrough *passthrough; /* likewise */
 	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
 	GHashTable *pinned;
 	/* Of FsgHostId: directories of ours, which no view enters. */

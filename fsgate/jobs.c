@@ -1,0 +1,361 @@
+/* Requests that are being worked on; see jobs.h. */
+#include "fsgate/jobs.h"
+
+#include "common/fd-util.h"
+#include "common/limits.h"
+#include "fsgate/task.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct {
+	unsigned int busy;
+	FsgJob *first, *last; /* queued */
+} Lane;
+
+struct FsgJobs {
+	FsgView *view;
+	FsgDevice *device;
+	int tasks_fd;
+	pthread_t watchdog;
+	bool has_watchdog;
+
+	pthread_mutex_t lock; /* for all that follows */
+	pthread_cond_t wake;  /* the watchdog */
+	FsgJob jobs;	      /* head of the ring */
+	Lane *lanes;	      /* [0] for what belongs to no mount, then by anchor id */
+	unsigned int n_lanes;
+	unsigned int count;
+	size_t queued_bytes;
+	bool asleep; /* the watchdog, until there is something to watch */
+	bool interrupts;
+	bool ending;
+};
+
+/* How old a request is before anyone looks whether its process still lives, and how often. */
+#define WATCH_MS     500
+#define INTERRUPT_MS 20
+/* Without a way to look: how long after an INTERRUPT it is given up. */
+#define BLIND_MS 10000
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static unsigned int count_lanes(const FsgView *view)
+{
+	unsigned int most = 0;
+
+	for (guint i = 0; i < view->anchors->len; i++) {
+		const FsgAnchor *anchor = g_ptr_array_index(view->anchors, i);
+
+		most = MAX(most, anchor->id);
+		for (guint j = 0; anchor->aliases && j < anchor->aliases->len; j++)
+			most = MAX(most, ((FsgAnchor *)anchor->aliases->pdata[j])->id);
+	}
+	return most + 2;
+}
+
+FsgJobs *fsg_jobs_new(FsgView *view, FsgDevice *device, int take_tasks_fd)
+{
+	FsgJobs *jobs = g_new0(FsgJobs, 1);
+	pthread_condattr_t attr;
+
+	jobs->view = view;
+	jobs->device = device;
+	jobs->tasks_fd = take_tasks_fd;
+	jobs->n_lanes = count_lanes(view);
+	jobs->lanes = g_new0(Lane, jobs->n_lanes);
+	jobs->jobs.next = jobs->jobs.prev = &jobs->jobs;
+	pthread_mutex_init(&jobs->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&jobs->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	return jobs;
+}
+
+void fsg_job_free(FsgJob *queued)
+{
+	if (!queued)
+		return;
+	g_free(queued->request);
+	g_free(queued);
+}
+
+void fsg_jobs_free(FsgJobs *jobs)
+{
+	if (!jobs)
+		return;
+	for (unsigned int i = 0; i < jobs->n_lanes; i++) {
+		while (jobs->lanes[i].first) {
+			FsgJob *job = jobs->lanes[i].first;
+
+			jobs->lanes[i].first = job->behind;
+			fsg_job_free(job);
+		}
+	}
+	pthread_cond_destroy(&jobs->wake);
+	pthread_mutex_destroy(&jobs->lock);
+	fd_close(&jobs->tasks_fd);
+	g_free(jobs->lanes);
+	g_free(jobs);
+}
+
+/* Which mount a request will wait for, if it waits. A name that a mount hangs on leads to that mount's host
+ * directory, whatever directory it is looked up in. The kernel holds the node during the request. */
+static unsigned int lane_of(const FsgJobs *jobs, const void *request, size_t size)
+{
+	const struct fuse_in_header *header = request;
+	const FsgAnchor *anchor;
+	const FsgInode *inode;
+	const FsgNode *node;
+
+	if (header->nodeid == 0)
+		return 0;
+	inode = fsg_inode_from_id(jobs->view->inodes, header->nodeid);
+	anchor = inode->anchor;
+	node = __atomic_load_n(&inode->node, __ATOMIC_RELAXED);
+	if (header->opcode == FUSE_LOOKUP && node && size > sizeof *header) {
+		node = fsg_node_find_child(node, (const char *)(header + 1));
+		if (node && node->anchor)
+			anchor = node->anchor;
+	}
+	return anchor && anchor->id + 1 < jobs->n_lanes ? anchor->id + 1 : 0;
+}
+
+static void link_job(FsgJobs *jobs, FsgJob *job)
+{
+	job->next = &jobs->jobs;
+	job->prev = jobs->jobs.prev;
+	job->prev->next = job;
+	job->next->prev = job;
+}
+
+static void unlink_job(FsgJob *job)
+{
+	job->prev->next = job->next;
+	job->next->prev = job->prev;
+}
+
+/* Behind those of its lane that wait already. false: past the bound. */
+static bool enqueue(FsgJobs *jobs, Lane *lane, const FsgJob *job, const void *request, size_t size)
+{
+	FsgJob *copy;
+
+	if (jobs->queued_bytes + size > LIMIT_QUEUED_REQUEST_BYTES)
+		return false;
+	copy = g_new0(FsgJob, 1);
+	*copy = *job;
+	copy->request = g_memdup2(request, size);
+	copy->size = size;
+	jobs->queued_bytes += size;
+	if (lane->last)
+		lane->last->behind = copy;
+	else
+		lane->first = copy;
+	lane->last = copy;
+	link_job(jobs, copy);
+	return true;
+}
+
+bool fsg_jobs_begin(FsgJobs *jobs, const void *request, size_t size, bool may_work, FsgJob *job)
+{
+	const struct fuse_in_header *header = request;
+	bool works, queued = true, wake = false;
+	Lane *lane;
+
+	*job = (FsgJob){
+		.unique = header->unique,
+		.pid = header->pid,
+		.lane = lane_of(jobs, request, size),
+		.since_ms = now_ms(),
+		.awaited = header->opcode != FUSE_RELEASE && header->opcode != FUSE_RELEASEDIR,
+	};
+	lane = &jobs->lanes[job->lane];
+	pthread_mutex_lock(&jobs->lock);
+	works = lane->busy < LIMIT_THREADS_PER_MOUNT && (may_work || lane->busy == 0);
+	if (works) {
+		lane->busy++;
+		jobs->count += job->awaited;
+		link_job(jobs, job);
+	} else {
+		queued = enqueue(jobs, lane, job, request, size);
+	}
+	if (jobs->asleep) {
+		jobs->asleep = false;
+		wake = true;
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	if (wake)
+		pthread_cond_signal(&jobs->wake);
+	if (!queued)
+		(void)fsg_device_reply_error(jobs->device, header->unique, EIO);
+	return works;
+}
+
+FsgJob *fsg_jobs_finish(FsgJobs *jobs, FsgJob *job)
+{
+	Lane *lane = &jobs->lanes[job->lane];
+	FsgJob *next, *dropped = NULL;
+
+	pthread_mutex_lock(&jobs->lock);
+	unlink_job(job);
+	jobs->count -= job->awaited;
+	while ((next = lane->first)) {
+		lane->first = next->behind;
+		if (!lane->first)
+			lane->last = NULL;
+		jobs->queued_bytes -= next->size;
+		if (!next->answered)
+			break;
+		unlink_job(next);
+		next->behind = dropped;
+		dropped = next;
+	}
+	if (next)
+		jobs->count += next->awaited;
+	else
+		lane->busy--;
+	pthread_mutex_unlock(&jobs->lock);
+	while (dropped) {
+		FsgJob *behind = dropped->behind;
+
+		fsg_job_free(dropped);
+		dropped = behind;
+	}
+	return next;
+}
+
+unsigned int fsg_jobs_count(FsgJobs *jobs)
+{
+	return __atomic_load_n(&jobs->count, __ATOMIC_RELAXED);
+}
+
+void fsg_jobs_interrupt(FsgJobs *jobs, uint64_t unique)
+{
+	pthread_mutex_lock(&jobs->lock);
+	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs; job = job->next) {
+		if (job->unique != unique)
+			continue;
+		job->interrupted = true;
+		jobs->interrupts = true;
+		pthread_cond_signal(&jobs->wake);
+	}
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+/* --- the watchdog --- */
+
+static bool is_given_up(const FsgJobs *jobs, const FsgJob *job, int64_t now)
+{
+	if (job->pid == 0 || jobs->tasks_fd < 0)
+		return job->interrupted && now - job->since_ms > BLIND_MS;
+	return fsg_task_is_dying(jobs->tasks_fd, job->pid);
+}
+
+#define LOOK_AT_ONCE 64
+
+/* Copies of the requests to look at: old ones, and those whose process got a signal. Under the lock. */
+static size_t collect(FsgJobs *jobs, int64_t now, FsgJob *ret_jobs)
+{
+	size_t n = 0;
+
+	jobs->interrupts = false;
+	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs && n < LOOK_AT_ONCE;
+	     job = job->next) {
+		if (job->answered || (!job->interrupted && now - job->since_ms < WATCH_MS))
+			continue;
+		jobs->interrupts |= job->interrupted;
+		ret_jobs[n++] = *job;
+	}
+	return n;
+}
+
+static void mark_answered(FsgJobs *jobs, uint64_t unique)
+{
+	pthread_mutex_lock(&jobs->lock);
+	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs; job = job->next)
+		if (job->unique == unique)
+			job->answered = true;
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+static void look(FsgJobs *jobs)
+{
+	FsgJob seen[LOOK_AT_ONCE];
+	int64_t now = now_ms();
+	size_t n;
+
+	pthread_mutex_lock(&jobs->lock);
+	n = collect(jobs, now, seen);
+	pthread_mutex_unlock(&jobs->lock);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_given_up(jobs, &seen[i], now))
+			continue;
+		mark_answered(jobs, seen[i].unique);
+		/* If its worker was faster, the kernel knows the number no more. */
+		(void)fsg_device_reply_error(jobs->device, seen[i].unique, EINTR);
+	}
+}
+
+static void wait_ms(FsgJobs *jobs, int64_t ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&jobs->wake, &jobs->lock, &until);
+}
+
+static void *watch(void *data)
+{
+	FsgJobs *jobs = data;
+
+	pthread_mutex_lock(&jobs->lock);
+	while (!jobs->ending) {
+		if (jobs->jobs.next == &jobs->jobs) {
+			jobs->asleep = true;
+			while (jobs->asleep && !jobs->ending)
+				pthread_cond_wait(&jobs->wake, &jobs->lock);
+		}
+		if (!jobs->ending)
+			wait_ms(jobs, jobs->interrupts ? INTERRUPT_MS : WATCH_MS);
+		if (jobs->ending || jobs->jobs.next == &jobs->jobs)
+			continue;
+		pthread_mutex_unlock(&jobs->lock);
+		look(jobs);
+		pthread_mutex_lock(&jobs->lock);
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	return NULL;
+}
+
+int fsg_jobs_start_watchdog(FsgJobs *jobs)
+{
+	int r = pthread_create(&jobs->watchdog, NULL, watch, jobs);
+
+	jobs->has_watchdog = r == 0;
+	return -r;
+}
+
+void fsg_jobs_stop_watchdog(FsgJobs *jobs)
+{
+	if (!jobs->has_watchdog)
+		return;
+	pthread_mutex_lock(&jobs->lock);
+	jobs->ending = true;
+	pthread_cond_signal(&jobs->wake);
+	pthread_mutex_unlock(&jobs->lock);
+	pthread_join(jobs->watchdog, NULL);
+	jobs->has_watchdog = false;
+}

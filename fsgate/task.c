@@ -1,0 +1,83 @@
+/* What procfs says of a process; see task.h. */
+#include "fsgate/task.h"
+
+#include "common/fd-util.h"
+#include "common/io-util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* PF_EXITING of the kernel's task flags, the ninth field of stat. */
+#define TASK_EXITING 0x4u
+
+int fsg_tasks_open(void)
+{
+	int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_task_file(int tasks_fd, uint32_t tid, const char *name, char *buffer, size_t size)
+{
+	char path[32];
+	ssize_t got;
+
+	snprintf(path, sizeof path, "%u/%s", tid, name);
+	FD_AUTO fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	got = read(fd, buffer, size - 1);
+	if (got < 0)
+		return -errno;
+	buffer[got] = '\0';
+	return 0;
+}
+
+/* The nth field (from 3) of a stat line: they are counted behind the name, which may hold anything. */
+static const char *find_stat_field(const char *stat, int n)
+{
+	const char *field = strrchr(stat, ')');
+
+	for (int i = 2; field && i < n; i++)
+		field = strchr(field + 1, ' ');
+	return field ? field + 1 : NULL;
+}
+
+static bool has_kill_pending(const char *status, const char *label)
+{
+	const char *line = strstr(status, label);
+
+	return line && (strtoull(line + strlen(label), NULL, 16) & 1ull << (SIGKILL - 1));
+}
+
+bool fsg_task_is_dying(int tasks_fd, uint32_t tid)
+{
+	char text[4096];
+	const char *flags;
+	int r = read_task_file(tasks_fd, tid, "status", text, sizeof text);
+
+	if (r < 0)
+		return r == -ENOENT || r == -ESRCH;
+	if (has_kill_pending(text, "\nSigPnd:\t") || has_kill_pending(text, "\nShdPnd:\t"))
+		return true;
+	if ((r = read_task_file(tasks_fd, tid, "stat", text, sizeof text)) < 0)
+		return r == -ENOENT || r == -ESRCH;
+	flags = find_stat_field(text, 9);
+	return flags && (strtoul(flags, NULL, 10) & TASK_EXITING);
+}
+
+int fsg_task_cpu(int tasks_fd, uint32_t tid)
+{
+	char text[1024];
+	const char *field;
+
+	if (read_task_file(tasks_fd, tid, "stat", text, sizeof text) < 0)
+		return -1;
+	field = find_stat_field(text, 39);
+	return field ? atoi(field) : -1;
+}

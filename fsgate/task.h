@@ -1,0 +1,15 @@
+/* What procfs says of a process that asks something of the view. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* /proc, in which the pids are those of this process's namespace. -errno. The caller closes it. */
+int fsg_tasks_open(void);
+
+/* Whether the task is being killed or is ending, so that it will not use an answer. A task that is not
+ * there is one. false when nothing can be found out. */
+bool fsg_task_is_dying(int tasks_fd, uint32_t tid);
+
+/* The processor that it ran on last, or -1. */
+int fsg_task_cpu(int tasks_fd, uint32_t tid);
