@@ -60,13 +60,28 @@ int resolve_child(int dirfd, const char *name, bool cross_mounts)
 	return r;
 }
 
+int resolve_open_child(int dirfd, const char *name, int flags, bool cross_mounts)
+{
+	uint64_t how = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+	int r;
+
+	if ((r = path_check_name(name)) < 0)
+		return r;
+	if (!cross_mounts)
+		how |= RESOLVE_NO_XDEV;
+	return sys_openat2(dirfd, name,
+			   (uint64_t)(flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0,
+			   how);
+}
+
 int resolve_check_connected(int dirfd)
 {
 	/* In a mount clone the kernel gives ENOENT for ".." of a directory that is not below the
-	 * clone's root any more, and the root itself for ".." of the root. */
-	FD_AUTO parent = openat(dirfd, "..", O_PATH | O_CLOEXEC);
+	 * clone's root any more, and the root itself for ".." of the root. Nothing is asked of the
+	 * directory above but that it is found. */
+	struct statx stx;
 
-	if (parent < 0)
+	if (statx(dirfd, "..", AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &stx) != 0)
 		return errno == ENOENT ? -ESTALE : -errno;
 	return 0;
 }

@@ -16,6 +16,11 @@
  * the same checks gives the same verdicts. Any thread at once. */
 int resolve_child(int dirfd, const char *name, bool cross_mounts);
 
+/* The same step, but the entry is opened for I/O, with flags (an access mode, O_SYNC and the like; never O_CREAT or
+ * O_TRUNC), without waiting for anything. The caller checks what it got before it uses it. An optimisation: for any
+ * failure the way by O_PATH is tried, which also tells the right error. */
+int resolve_open_child(int dirfd, const char *name, int flags, bool cross_mounts);
+
 /* Whether dirfd is still below the root of the mount clone that it was opened in: 0, or -ESTALE for a
  * directory that was moved out on the host since. To be asked before something is changed in, or
  * looked up in, a directory whose fd has been held for a while. */

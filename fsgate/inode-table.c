@@ -243,7 +243,8 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 			borrow_anchor_fd(inode);
 	}
 	inode->lookups++;
-	inode->node = node;
+	__atomic_store_n(&inode->node, node,
+			 __ATOMIC_RELAXED); /* read without the lock by jobs.c */
 	drop_old_parent(table, set_hint(inode, parent, name), closed);
 	if (take_fd >= 0 && inode->fd < 0) {
 		inode->fd = fd_steal(&take_fd);
@@ -418,16 +419,16 @@ static bool is_settled(const struct timespec *ctime)
 	       SETTLED_NS;
 }
 
-bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct stat *st)
+bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx *stx)
 {
 	FsgStamp stamp = {
-		.size = (uint64_t)st->st_size,
-		.mtime = st->st_mtim,
-		.ctime = st->st_ctim,
-		.settled = is_settled(&st->st_ctim),
+		.size = stx->stx_size,
+		.mtime = { stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec },
+		.ctime = { stx->stx_ctime.tv_sec, stx->stx_ctime.tv_nsec },
 	};
 	bool same;
 
+	stamp.settled = is_settled(&stamp.ctime);
 	g_mutex_lock(&table->lock);
 	same = inode->stamp.settled && stamp.size == inode->stamp.size &&
 	       same_time(&stamp.mtime, &inode->stamp.mtime) &&

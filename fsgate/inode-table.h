@@ -68,7 +68,7 @@ FsgNode *fsg_inode_node(FsgInodeTable *table, FsgInode *inode);
 char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode);
 
 /* Compares with the last open's stamp and replaces it: true when the kernel's pages are still good. */
-bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct stat *st);
+bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx *stx);
 
 /* What is known of a link's text. */
 void fsg_inode_set_link_kind(FsgInodeTable *table, FsgInode *inode, FsgLinkKind kind);

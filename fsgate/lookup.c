@@ -288,6 +288,15 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 	return 0;
 }
 
+int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
+		     struct fuse_entry_param *ret_entry)
+{
+	int path_fd = fd_reopen(view->proc_fd, fd, O_PATH);
+
+	memset(ret_entry, 0, sizeof *ret_entry);
+	return path_fd < 0 ? path_fd : host_entry(view, dir, name, NULL, path_fd, ret_entry);
+}
+
 /* Whether fd, which may be an error, can carry the overlay: a real directory of that name. */
 static bool is_directory(int fd)
 {

@@ -10,6 +10,11 @@
  * the host says. */
 int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry);
 
+/* The same for what was just made in dir and is open at fd: whatever has the name by now, the entry is this
+ * object. The thread acts for the mount. */
+int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
+		     struct fuse_entry_param *ret_entry);
+
 /* Attributes as the view shows them. file_fd >= 0: of that open file of the inode's. */
 int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st);
 

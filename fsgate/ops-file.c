@@ -1,6 +1,9 @@
 /* Files: open, create, read, write, and what works on an open one. */
+#include "fsgate/host-open.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
+#include "fsgate/passthrough.h"
+#include "fsgate/request.h"
 
 #include "common/fd-util.h"
 
@@ -9,8 +12,8 @@
 #include <glib.h>
 #include <sys/uio.h>
 
-/* Flags that mean something for the host's file. O_DIRECT is between the program and the kernel, which
- * then keeps no pages; the host's alignment rules are not the program's to know. O_APPEND is done write by
+/* Flags that mean something for the host's file. O_DIRECT is between the program and the kernel, which then keeps no
+ * pages or, with passthrough, opens the host's file so itself. O_APPEND is done write by
  * write, for pages that the kernel writes back through the same handle belong at their offset. O_NOATIME,
  * O_NONBLOCK and all else either has no effect on a regular file or is not the client's to ask. */
 #define PASSED_FLAGS (O_ACCMODE | O_TRUNC | O_SYNC | O_DSYNC)
@@ -19,32 +22,38 @@ static void file_free(FsgView *view, FsgFile *file)
 {
 	if (file->fd >= 0)
 		fsg_handle_budget_return(view->handles);
+	fsg_passthrough_return(view->passthrough, file->inode, file->backing_id);
 	fd_close(&file->fd);
 	fsg_inode_count_handle(view->inodes, file->inode, -1);
 	fsg_inode_unref(view->inodes, file->inode);
 	g_free(file);
 }
 
-static int reopen_inode(FsgView *view, FsgInode *inode, int flags)
+static FsgFile *new_file(FsgView *view, FsgInode *inode, int flags, int take_fd)
 {
-	int fd = fsg_get_object_fd(view, inode, true), opened;
+	FsgFile *file = fsg_file_new(fsg_inode_ref(view->inodes, inode), take_fd);
 
-	if (fd < 0)
-		return fd;
-	opened = fsg_reopen(view, fd, flags & PASSED_FLAGS);
-	if (opened == -EPERM && (flags & O_APPEND)) /* a file that may only be appended to */
-		opened = fsg_reopen(view, fd, (flags & PASSED_FLAGS) | O_APPEND);
-	fsg_inode_put_fd(view->inodes, inode);
-	return opened;
-}
-
-static FsgFile *new_file(FsgView *view, FsgInode *inode, int take_fd)
-{
 	fsg_inode_count_handle(view->inodes, inode, 1);
-	return fsg_file_new(fsg_inode_ref(view->inodes, inode), take_fd);
+	/* The kernel would append for as long as the file is open, whatever fcntl says meanwhile: such a file
+	 * goes through us, unless others have already handed it over. */
+	file->backing_id =
+		fsg_passthrough_take(view->passthrough, inode, flags & O_APPEND ? -1 : file->fd);
+	file->writes = (flags & O_ACCMODE) != O_RDONLY;
+	return file;
 }
 
-static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_file)
+/* O_DIRECT of a file whose reads and writes the kernel passes on is the host's O_DIRECT: only where it has it. */
+static int check_direct(const FsgFile *file)
+{
+	int flags = fcntl(file->fd, F_GETFL);
+
+	if (flags < 0 || fcntl(file->fd, F_SETFL, flags | O_DIRECT) != 0)
+		return -errno;
+	return fcntl(file->fd, F_SETFL, flags) == 0 ? 0 : -errno;
+}
+
+static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_file,
+		     struct statx *ret_stx)
 {
 	int fd = -1, r = fsg_gate_open(inode, flags);
 
@@ -53,12 +62,17 @@ static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_fi
 	if (inode->kind == FSG_INODE_HOST) {
 		if ((r = fsg_handle_budget_take(view->handles)) < 0)
 			return r;
-		if ((fd = reopen_inode(view, inode, flags)) < 0) {
+		if ((fd = fsg_open_file(view, inode, flags, ret_stx)) < 0) {
 			fsg_handle_budget_return(view->handles);
 			return fd;
 		}
 	}
-	*ret_file = new_file(view, inode, fd);
+	*ret_file = new_file(view, inode, flags, fd);
+	if ((flags & O_DIRECT) && (*ret_file)->backing_id > 0 &&
+	    (r = check_direct(*ret_file)) < 0) {
+		file_free(view, *ret_file);
+		return r;
+	}
 	return 0;
 }
 
@@ -67,8 +81,8 @@ void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	FsgView *view = fsg_req_view(req);
 	FsgInode *inode = fsg_req_inode(req, ino);
 	FsgFile *file;
-	struct stat st;
-	int r = open_work(view, inode, fi->flags, &file);
+	struct statx stx;
+	int r = open_work(view, inode, fi->flags, &file, &stx);
 
 	if (r < 0) {
 		fsg_reply_result(req, FSG_OP_OPEN, r);
@@ -77,9 +91,9 @@ void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fi->fh = (uint64_t)(uintptr_t)file;
 	/* The pages that the kernel has are good if nothing about the file changed since it was opened
 	 * last, by whomever. */
-	if (file->fd >= 0 && fstat(file->fd, &st) == 0)
-		fi->keep_cache = fsg_inode_restamp(view->inodes, inode, &st);
-	if (!fsg_reply_open(req, fi, 0))
+	if (file->fd >= 0 && file->backing_id == 0)
+		fi->keep_cache = fsg_inode_restamp(view->inodes, inode, &stx);
+	if (!fsg_reply_open(req, fi, file->backing_id))
 		file_free(view, file);
 }
 
@@ -98,23 +112,6 @@ static int create_new(FsgView *view, FsgInode *dir, const char *name, mode_t mod
 	return fd;
 }
 
-/* The entry of what was just made, which must still be that: had something else taken the name
- * meanwhile, the handle and the entry would be two files. */
-static int entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
-			struct fuse_entry_param *ret_entry)
-{
-	struct stat st;
-	int r = fsg_lookup(view, dir, name, ret_entry);
-
-	if (r < 0)
-		return r;
-	if (fstat(fd, &st) == 0 &&
-	    fsg_view_ino(view, st.st_dev, st.st_ino) == ret_entry->attr.st_ino)
-		return 0;
-	fsg_inode_forget(view->inodes, fsg_inode_from_id(view->inodes, ret_entry->ino), 1);
-	return -ESTALE;
-}
-
 static bool is_taken(FsgView *view, FsgInode *dir, const char *name)
 {
 	return fsg_node_find_child(fsg_inode_node(view->inodes, dir), name) != NULL;
@@ -125,19 +122,38 @@ static int open_existing(FsgView *view, FsgInode *dir, const char *name, int fla
 			 struct fuse_entry_param *ret_entry, FsgFile **ret_file)
 {
 	FsgInode *inode;
+	struct statx stx;
 	int r = fsg_lookup(view, dir, name, ret_entry);
 
 	if (r < 0)
 		return r;
 	inode = fsg_inode_from_id(view->inodes, ret_entry->ino);
 	/* A link or a directory: ESTALE makes the kernel look again and follow or refuse it. */
-	r = inode->type == S_IFREG ? open_work(view, inode, flags, ret_file) : -ESTALE;
+	r = inode->type == S_IFREG ? open_work(view, inode, flags, ret_file, &stx) : -ESTALE;
 	if (r == 0 && (flags & O_TRUNC)) /* the attributes are those from before */
 		(void)fsg_stat(view, inode, (*ret_file)->fd, &ret_entry->attr);
 	if (r < 0)
 		fsg_inode_forget(view->inodes, inode, 1);
 	return r;
 }
+
+/* The entry and the handle of what was just made at fd, whose place in the budget has been taken. */
+static int hold_new(FsgView *view, FsgInode *dir, const char *name, int flags, int take_fd,
+		    struct fuse_entry_param *ret_entry, FsgFile **ret_file)
+{
+	int r = fsg_entry_of_new(view, dir, name, take_fd, ret_entry);
+
+	if (r < 0) {
+		fsg_handle_budget_return(view->handles);
+		fd_close(&take_fd);
+		return r;
+	}
+	*ret_file = new_file(view, fsg_inode_from_id(view->inodes, ret_entry->ino), flags, take_fd);
+	return 0;
+}
+
+/* What the hint of a file without a name says; no object that has this name is taken for it. */
+#define UNNAMED "#unnamed"
 
 static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mode, int flags,
 		       struct fuse_entry_param *ret_entry, FsgFile **ret_file)
@@ -162,14 +178,37 @@ static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mo
 			       ? open_existing(view, dir, name, flags, ret_entry, ret_file)
 			       : fd;
 	}
-	r = entry_of_new(view, dir, name, fd, ret_entry);
-	if (r < 0) {
-		fsg_handle_budget_return(view->handles);
-		fd_close(&fd);
+	return hold_new(view, dir, name, flags, fd, ret_entry, ret_file);
+}
+
+/* A file without a name (O_TMPFILE). A link to it may give it one later; until then nothing leads to it, as to one that
+ * was unlinked. */
+static int create_unnamed(FsgView *view, FsgInode *dir, mode_t mode, int flags,
+			  struct fuse_entry_param *ret_entry, FsgFile **ret_file)
+{
+	FsgInode *inode;
+	int r = fsg_gate_create(dir), dirfd, fd;
+
+	if (r < 0 || (r = fsg_handle_budget_take(view->handles)) < 0)
 		return r;
+	fd = dirfd = fsg_get_dir_fd(view, dir);
+	if (dirfd >= 0) {
+		fd = openat(dirfd, ".",
+			    (flags & (PASSED_FLAGS | O_EXCL) & ~O_TRUNC) | O_TMPFILE | O_CLOEXEC,
+			    fsg_allowed_mode(S_IFREG, mode));
+		fd = fd < 0 ? -errno : fd;
+		fsg_inode_put_fd(view->inodes, dir);
 	}
-	*ret_file = new_file(view, fsg_inode_from_id(view->inodes, ret_entry->ino), fd);
-	return 0;
+	if (fd < 0) {
+		fsg_handle_budget_return(view->handles);
+		return fd;
+	}
+	r = hold_new(view, dir, UNNAMED, flags, fd, ret_entry, ret_file);
+	if (r == 0) {
+		inode = (*ret_file)->inode;
+		fsg_inode_unlinked(view->inodes, &inode->key, fd);
+	}
+	return r;
 }
 
 void fsg_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -178,14 +217,17 @@ void fsg_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 	FsgView *view = fsg_req_view(req);
 	struct fuse_entry_param entry;
 	FsgFile *file;
-	int r = create_work(view, fsg_req_inode(req, parent), name, mode, fi->flags, &entry, &file);
+	FsgInode *dir = fsg_req_inode(req, parent);
+	int r = fsg_request_is_tmpfile()
+			? create_unnamed(view, dir, mode, fi->flags, &entry, &file)
+			: create_work(view, dir, name, mode, fi->flags, &entry, &file);
 
 	if (r < 0) {
 		fsg_reply_result(req, FSG_OP_CREATE, r);
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)file;
-	if (!fsg_reply_create(req, view, &entry, fi, 0))
+	if (!fsg_reply_create(req, view, &entry, fi, file->backing_id))
 		file_free(view, file);
 }
 
@@ -261,7 +303,7 @@ void fsg_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	const FsgFile *file = fsg_file_from_fh(fi->fh);
 	int r = fsg_gate(FSG_OP_FLUSH, fsg_req_inode(req, ino));
 
-	if (r == 0 && file->fd >= 0) {
+	if (r == 0 && file->fd >= 0 && file->writes) {
 		int copy = fd_dup(file->fd);
 
 		r = copy < 0 ? copy : close(copy) == 0 ? 0 : -errno;
