@@ -6,6 +6,8 @@
  *                        the view for VIEW_FOR_SANDBOX; uid and gid are the ids it shows; what is at P
  *                        on the host is not entered
  *   gateway -> executor  {"ready": true}             anchors are open, the device fd may come
+ *   executor -> gateway  {"attach": "tasks"} + fd    the procfs of the pids in the view's requests; before
+ *                                                   the device, or not at all
  *   executor -> gateway  {"attach": "device"} + fd   an open /dev/fuse, mounted by the executor
  *                  or    {"attach": "fusermount", "path": P}   the gateway mounts it itself, at P
  *   gateway -> executor  {"serving": true}

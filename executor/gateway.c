@@ -131,18 +131,31 @@ static int await(ExrGateway *gateway, const char *word, ExrError *error)
 	return says(object, word) ? 0 : told_error(object, error);
 }
 
-int exr_gateway_attach(ExrGateway *gateway, int device_fd, const char *path, ExrError *reterr_error)
+static int hand_over(ExrGateway *gateway, const char *how, const char *path, int fd)
 {
-	JsonObject *message;
+	JsonObject *message = json_object_new();
+	int r;
+
+	json_object_set_string_member(message, "attach", how);
+	if (path)
+		json_object_set_string_member(message, "path", path);
+	r = control_socket_send(gateway->control, message, fd);
+	return r == -EPIPE ? 0 : r; /* it has ended, and its last answer says why */
+}
+
+int exr_gateway_attach(ExrGateway *gateway, int device_fd, int tasks_fd, const char *path,
+		       ExrError *reterr_error)
+{
 	int r;
 
 	if ((r = await(gateway, "ready", reterr_error)) < 0)
 		return r;
-	message = json_object_new();
-	json_object_set_string_member(message, "attach", device_fd >= 0 ? "device" : "fusermount");
-	if (device_fd < 0)
-		json_object_set_string_member(message, "path", path);
-	if ((r = control_socket_send(gateway->control, message, device_fd)) < 0 && r != -EPIPE)
+	if (tasks_fd >= 0)
+		r = hand_over(gateway, "tasks", NULL, tasks_fd);
+	if (r == 0)
+		r = device_fd >= 0 ? hand_over(gateway, "device", NULL, device_fd)
+				   : hand_over(gateway, "fusermount", path, -1);
+	if (r < 0)
 		return exr_error_set(reterr_error, CODE, "gateway", -r,
 				     "cannot hand over the view: %s", errno_text(-r));
 	return await(gateway, "serving", reterr_error);

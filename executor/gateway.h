@@ -16,8 +16,9 @@ int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, const char
 		    ExrGateway **ret_gateway, ExrError *reterr_error);
 
 /* Waits until it is ready, attaches the view, and waits until it serves: by device_fd (borrowed), or,
- * when that is -1, with fusermount3 at path. -errno with *reterr_error. */
-int exr_gateway_attach(ExrGateway *gateway, int device_fd, const char *path,
+ * when that is -1, with fusermount3 at path. tasks_fd (borrowed) is the procfs of the session's pids, with a
+ * device. -errno with *reterr_error. */
+int exr_gateway_attach(ExrGateway *gateway, int device_fd, int tasks_fd, const char *path,
 		       ExrError *reterr_error);
 
 bool exr_gateway_alive(const ExrGateway *gateway);

@@ -135,15 +135,19 @@ static int loopback_up(void)
 static int view_from_device(InitRootfs *rootfs, InitFailure *failure)
 {
 	WireMessage message = { .type = WIRE_DEVICE };
-	FD_AUTO device = -1;
+	FD_AUTO device = -1, tasks = -1;
 	int r;
 
 	if ((r = init_rootfs_mount_view(rootfs, &device, failure)) < 0)
 		return r;
+	/* In requests the kernel gives pids of this namespace: what they are is found in its procfs. */
+	tasks = init_rootfs_new_proc();
+	if (tasks < 0)
+		return init_fail(failure, EXR_STAGE_MOUNT_PROC, -1, tasks);
 	/* Our copy is closed at the end of this function: the gateway's is then the last one, and its
 	 * death aborts the connection. */
 	return init_fail(failure, EXR_STAGE_FUSE_MOUNT, -1,
-			 packet_send(WIRE_INIT_FD, &message, &device, 1));
+			 packet_send(WIRE_INIT_FD, &message, (int[]){ device, tasks }, 2));
 }
 
 static int view_from_path(InitRootfs *rootfs, InitFailure *failure)

@@ -184,11 +184,17 @@ static int make_mount_point(int dir, const char *name, bool is_dir)
 	return file < 0 && errno != EEXIST ? -errno : 0;
 }
 
+int init_rootfs_new_proc(void)
+{
+	static const char *const options[] = { "source", "proc", NULL };
+
+	return mount_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
 /* What masks are made of: one empty file, one empty directory, both read-only for good. It lies below
  * the session's proc, where it is found by init's current directory and by nothing else. */
 static int mount_proc(InitRootfs *rootfs, int dir, const char *name)
 {
-	static const char *const proc_options[] = { "source", "proc", NULL };
 	FD_AUTO mask = init_tmpfs(rootfs->plan, MASK_SIZE, "0555",
 				  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	FD_AUTO file = -1, proc = -1;
@@ -202,8 +208,7 @@ static int mount_proc(InitRootfs *rootfs, int dir, const char *name)
 	fd_close(&file);
 	if ((r = sys_mount_setattr(mask, "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0, 0)) < 0)
 		return r;
-	proc = mount_new("proc", proc_options,
-			 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	proc = init_rootfs_new_proc();
 	if (proc < 0)
 		return proc;
 	if ((r = mount_attach(mask, dir, name)) < 0)

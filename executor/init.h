@@ -58,6 +58,9 @@ typedef struct {
 int init_rootfs_collect(InitRootfs *rootfs, InitFailure *failure);
 /* Makes the FUSE mount, detached. *ret_device_fd is its /dev/fuse. */
 int init_rootfs_mount_view(InitRootfs *rootfs, int *ret_device_fd, InitFailure *failure);
+
+/* A new procfs of this namespace of pids, not attached anywhere. The fd or -errno. */
+int init_rootfs_new_proc(void);
 /* Takes the view that is mounted at the plan's path. */
 int init_rootfs_hold_view(InitRootfs *rootfs, InitFailure *failure);
 /* The view answers: attaches it, mounts all rows on it and makes it the root. */

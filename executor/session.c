@@ -71,9 +71,9 @@ int exr_session_told(const WireMessage *failed, const char *subject, ExrError *e
 	return r;
 }
 
-/* The next message of init, which has to be of that type. For a failure of init *ret_stage (may be NULL)
- * is its stage. */
-static int await_init(ExrSession *session, WireType type, int plan_fd, int *ret_fd,
+/* The next message of init, which has to be of that type and to bring n_fds fds. For a failure of init
+ * *ret_stage (may be NULL) is its stage. */
+static int await_init(ExrSession *session, WireType type, int plan_fd, int *ret_fds, size_t n_fds,
 		      ExrStage *ret_stage, ExrError *error)
 {
 	WireMessage message;
@@ -84,9 +84,9 @@ static int await_init(ExrSession *session, WireType type, int plan_fd, int *ret_
 	if (r < 0)
 		return exr_error_set(error, "internal", "init", -r, "the sandbox's init: %s",
 				     r == -EPIPE ? "it ended unexpectedly" : errno_text(-r));
-	if (message.type == type && fd_count == (ret_fd ? 1 : 0)) {
-		if (ret_fd)
-			*ret_fd = fds[0];
+	if (message.type == type && fd_count == n_fds) {
+		for (size_t i = 0; i < n_fds; i++)
+			ret_fds[i] = fds[i];
 		return 0;
 	}
 	for (size_t i = 0; i < fd_count; i++)
@@ -141,7 +141,7 @@ static int go_on(ExrSession *session, int plan_fd, ExrError *error)
 
 	/* When it cannot be sent, init has ended and its message says why. */
 	(void)packet_send(session->init_socket, &serving, NULL, 0);
-	return await_init(session, WIRE_READY, plan_fd, NULL, NULL, error);
+	return await_init(session, WIRE_READY, plan_fd, NULL, 0, NULL, error);
 }
 
 /* *ret_refused: the kernel does not mount FUSE in this user namespace. */
@@ -149,21 +149,23 @@ static int start_with_device(ExrSession *session, bool *ret_refused, ExrError *e
 {
 	ExrStage stage = EXR_STAGE_NONE;
 	FD_AUTO plan_fd = -1;
-	FD_AUTO device = -1;
-	int r;
+	FD_AUTO device = -1, tasks = -1;
+	int fds[2], r;
 
 	if ((r = exr_gateway_new(session->policy, session->identity.inside,
 				 session->identity.inside, exr_state_dir_root(session->state),
 				 &session->gateway, error)) < 0 ||
 	    (r = launch(session, NULL, &plan_fd, error)) < 0)
 		return r;
-	r = await_init(session, WIRE_DEVICE, plan_fd, &device, &stage, error);
+	r = await_init(session, WIRE_DEVICE, plan_fd, fds, 2, &stage, error);
 	if (r < 0) {
 		*ret_refused = stage == EXR_STAGE_FUSE_MOUNT &&
 			       (r == -EPERM || r == -EACCES || r == -EINVAL || r == -ENODEV);
 		return r;
 	}
-	if ((r = exr_gateway_attach(session->gateway, device, NULL, error)) < 0)
+	device = fds[0];
+	tasks = fds[1];
+	if ((r = exr_gateway_attach(session->gateway, device, tasks, NULL, error)) < 0)
 		return r;
 	/* The gateway's copy is now the only one: when it dies, the kernel aborts the connection. */
 	fd_close(&device);
@@ -185,9 +187,9 @@ static int start_with_fusermount(ExrSession *session, ExrError *error)
 	if ((r = exr_gateway_new(session->policy, session->identity.outside_uid,
 				 session->identity.outside_gid, exr_state_dir_root(session->state),
 				 &session->gateway, error)) < 0 ||
-	    (r = exr_gateway_attach(session->gateway, -1, path, error)) < 0 ||
+	    (r = exr_gateway_attach(session->gateway, -1, -1, path, error)) < 0 ||
 	    (r = launch(session, path, &plan_fd, error)) < 0 ||
-	    (r = await_init(session, WIRE_HELD, plan_fd, NULL, NULL, error)) < 0)
+	    (r = await_init(session, WIRE_HELD, plan_fd, NULL, 0, NULL, error)) < 0)
 		return r;
 	if ((r = exr_state_dir_detach(path)) < 0)
 		return exr_error_set(error, "rootfs-failed", "detach-view", -r,

@@ -3,6 +3,7 @@
 #include "fsgate/cli.h"
 #include "fsgate/mountpoint.h"
 #include "fsgate/serve-until.h"
+#include "fsgate/task.h"
 
 #include "common/control.h"
 #include "common/errno-util.h"
@@ -125,17 +126,31 @@ static int attach_by_fusermount(FsgView *view, const char *path, FsgSession **re
 	return r;
 }
 
+static int receive_attach(ControlSocket *control, JsonObject **ret_message, const char **ret_how,
+			  int *ret_fd)
+{
+	int r = control_socket_receive(control, PEER_MS, ret_message, ret_fd);
+
+	if (r == 0)
+		*ret_how = get_string(*ret_message, "attach");
+	return r;
+}
+
 static int attach(ControlSocket *control, FsgView *view, FsgSession **ret_session,
 		  char **reterr_message)
 {
 	g_autoptr(JsonObject) message = NULL;
-	FD_AUTO device = -1;
-	const char *how;
-	int r = control_socket_receive(control, PEER_MS, &message, &device);
+	FD_AUTO device = -1, tasks = -1;
+	const char *how = NULL;
+	int r = receive_attach(control, &message, &how, &device);
 
+	if (r == 0 && g_strcmp0(how, "tasks") == 0 && device >= 0) {
+		tasks = fd_steal(&device);
+		json_object_unref(g_steal_pointer(&message));
+		r = receive_attach(control, &message, &how, &device);
+	}
 	if (r < 0)
 		return r;
-	how = get_string(message, "attach");
 	if (g_strcmp0(how, "device") == 0 && device >= 0)
 		r = fsg_session_adopt(view, fd_steal(&device), ret_session, reterr_message);
 	else if (g_strcmp0(how, "fusermount") == 0 && get_string(message, "path"))
@@ -145,7 +160,10 @@ static int attach(ControlSocket *control, FsgView *view, FsgSession **ret_sessio
 		*reterr_message = g_strdup("the executor's second message is not understood");
 		r = -EBADMSG;
 	}
-	if (r == 0 && (r = fsg_session_start(*ret_session, -1)) < 0)
+	/* fusermount3 mounts in our namespace of pids. */
+	if (r == 0 && tasks < 0 && strcmp(how, "fusermount") == 0)
+		tasks = fsg_tasks_open();
+	if (r == 0 && (r = fsg_session_start(*ret_session, fd_steal(&tasks))) < 0)
 		*reterr_message = g_strdup_printf("cannot start threads: %s", errno_text(-r));
 	return r;
 }
