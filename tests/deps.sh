@@ -62,7 +62,7 @@ if has apt-get; then
   packages=(build-essential meson ninja-build pkgconf fuse3 libfuse3-dev libseccomp-dev
     libglib2.0-dev libjson-glib-dev libcmocka-dev)
   add_tests clang clang-format clang-tidy libclang-rt-14-dev git sqlite3 python3 python3-venv acl attr
-  add_tests bubblewrap procps
+  add_tests bubblewrap procps bindfs
   # later releases have another clang: the package without a number is the one that fits
   if [ -n "$with_tests" ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then
     packages=("${packages[@]/libclang-rt-14-dev/libclang-rt-dev}")
