@@ -59,14 +59,13 @@ bool fsg_task_is_dying(int tasks_fd, uint32_t tid)
 {
 	char text[4096];
 	const char *flags;
-	int r = read_task_file(tasks_fd, tid, "status", text, sizeof text);
 
-	if (r < 0)
-		return r == -ENOENT || r == -ESRCH;
+	if (read_task_file(tasks_fd, tid, "status", text, sizeof text) < 0)
+		return false;
 	if (has_kill_pending(text, "\nSigPnd:\t") || has_kill_pending(text, "\nShdPnd:\t"))
 		return true;
-	if ((r = read_task_file(tasks_fd, tid, "stat", text, sizeof text)) < 0)
-		return r == -ENOENT || r == -ESRCH;
+	if (read_task_file(tasks_fd, tid, "stat", text, sizeof text) < 0)
+		return false;
 	flags = find_stat_field(text, 9);
 	return flags && (strtoul(flags, NULL, 10) & TASK_EXITING);
 }
