@@ -9,11 +9,18 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+/* Requests in flight that no process waits for: reading ahead, RELEASE. */
+#define BACKGROUND_MOST 1024
+
 void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
 	/* A killed gateway must lose nothing that a program has written. */
 	conn->want &= ~(unsigned int)FUSE_CAP_WRITEBACK_CACHE;
+	/* Reading ahead is counted for all mounts together: those of a source that hangs must not use
+	 * up what there is. */
+	conn->max_background = BACKGROUND_MOST;
+	conn->congestion_threshold = BACKGROUND_MOST / 4 * 3;
 }
 
 void fsg_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
