@@ -238,7 +238,7 @@ static void appenders_lose_nothing(const Workspace *ws, int on_the_host)
 	pid_t pids[WRITERS];
 
 	for (int i = 0; i < WRITERS; i++) {
-		pids[i] = fork();
+		pids[i] = fork_helper();
 		if (pids[i] == 0)
 			append_records(i < on_the_host ? host : inside, i, RECORDS);
 	}
@@ -445,7 +445,7 @@ static void readers_of_a_file_that_is_cut_see_no_stale_bytes(void **state)
 {
 	const Workspace *ws = *state;
 	int fd = workspace_open(ws, "f", O_RDWR | O_CREAT);
-	pid_t cutter = fork();
+	pid_t cutter = fork_helper();
 	int status = 0, rounds = 0;
 
 	if (cutter == 0)

@@ -254,7 +254,7 @@ static void a_file_cut_under_a_map_kills_only_who_touches_it(void **state)
 	assert_true(g_file_set_contents(host, text, sizeof text, NULL));
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
-	toucher = fork();
+	toucher = fork_helper();
 	if (toucher == 0)
 		touch_what_is_gone(ws, ready[1], go[0]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -274,7 +274,7 @@ static void a_file_cut_under_a_map_kills_only_who_touches_it(void **state)
 
 static int run_program(const char *path)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_helper();
 
 	if (pid == 0) {
 		execl(path, path, (char *)NULL);

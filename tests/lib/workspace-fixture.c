@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,6 +93,19 @@ bool wait_until(bool (*check)(void *data), void *data, int timeout_ms)
 		nanosleep(&pause, NULL);
 	}
 	return true;
+}
+
+pid_t fork_helper(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(126);
+	}
+	return pid;
 }
 
 typedef struct {

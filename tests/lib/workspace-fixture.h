@@ -38,5 +38,8 @@ bool wait_until(bool (*check)(void *data), void *data, int timeout_ms);
 /* Milliseconds of the monotonic clock. */
 long long now_ms(void);
 
+/* fork() of a child that ends with the test, however that ends. */
+pid_t fork_helper(void);
+
 /* Waits for a child to end: its wait status, or -1 when it has not within timeout_ms (it goes on). */
 int wait_for_child(pid_t pid, int timeout_ms);
