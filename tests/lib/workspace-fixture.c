@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-int workspace_set_up(void **state)
+static int set_up(void **state, bool tmpfs)
 {
 	Workspace *ws = g_new0(Workspace, 1);
 
@@ -24,15 +25,32 @@ int workspace_set_up(void **state)
 	ws->inside = g_build_filename(ws->view->mountpoint, "workspace", NULL);
 	view_fixture_mkdir(ws->view, "ws");
 	view_fixture_mkdir(ws->view, "native");
+	ws->tmpfs = tmpfs;
+	if (tmpfs)
+		assert_int_equal(mount("none", ws->host, "tmpfs", 0, "mode=755"), 0);
 	view_fixture_mount(ws->view, (const char *const[]){ "--workspace", ws->host, NULL });
 	*state = ws;
 	return 0;
+}
+
+int workspace_set_up(void **state)
+{
+	return set_up(state, false);
+}
+
+int workspace_set_up_tmpfs(void **state)
+{
+	return set_up(state, true);
 }
 
 int workspace_tear_down(void **state)
 {
 	Workspace *ws = *state;
 
+	if (ws->view->gateway)
+		view_fixture_unmount(ws->view);
+	if (ws->tmpfs)
+		assert_int_equal(umount(ws->host), 0);
 	view_fixture_free(ws->view);
 	g_free(ws->host);
 	g_free(ws->native);

@@ -13,10 +13,13 @@ typedef struct {
 	char *host;   /* dir/ws, on the host */
 	char *inside; /* the same directory in the view */
 	char *native; /* dir/native, in no mount */
+	bool tmpfs;   /* host is a tmpfs of its own */
 } Workspace;
 
 /* For cmocka: *state is a Workspace. */
 int workspace_set_up(void **state);
+/* In a tmpfs, for tests that make many files: some disks' file systems take half a millisecond for each. */
+int workspace_set_up_tmpfs(void **state);
 int workspace_tear_down(void **state);
 
 /* Paths of a name on each side, to be freed. */
