@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -63,6 +64,8 @@ static G_GNUC_NORETURN void run_gateway(const ViewFixture *fixture, const char *
 	g_autoptr(GPtrArray) argv = g_ptr_array_new();
 	g_autofree char *program = program_path("stella-fsgate");
 
+	/* However the test ends, so that none is left by one that failed. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	g_ptr_array_add(argv, program);
 	g_ptr_array_add(argv, g_strdup("mount"));
 	g_ptr_array_add(argv, g_strdup("-f"));
