@@ -20,6 +20,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -284,13 +285,27 @@ static void a_source_without_free_inodes_gives_enospc_and_recovers(void **state)
 
 /* Pages that find no room when they are written back: an error at msync or fsync, never a silent loss, and no end of
  * the gateway. */
+/* A child that writes all of the mapping. */
+static pid_t fill_map(char *map, size_t size)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)signal(SIGBUS, SIG_DFL); /* cmocka's says that the test failed */
+		memset(map, 'm', size);
+		_exit(0);
+	}
+	return child;
+}
+
 static void a_map_without_room_is_told_so(void **state)
 {
 	enum { SIZE = 4 << 20 };
 	Source s = source_new("size=1m");
 	bool told = false;
 	char *map;
-	int fd;
+	int fd, status;
 
 	(void)state;
 	start(&s);
@@ -298,11 +313,16 @@ static void a_map_without_room_is_told_so(void **state)
 	assert_int_equal(ftruncate(fd, SIZE), 0);
 	map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(map, MAP_FAILED);
-	memset(map, 'm', SIZE);
-	told |= msync(map, SIZE, MS_SYNC) != 0;
-	told |= fsync(fd) != 0;
+	/* With passthrough the pages are the host's: SIGBUS at the first that has no room, as there. */
+	assert_int_equal(waitpid(fill_map(map, SIZE), &status, 0) > 0, 1);
+	told = WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
+	assert_true(told || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+	if (!told) {
+		told |= msync(map, SIZE, MS_SYNC) != 0;
+		told |= fsync(fd) != 0;
+		assert_true(errno == ENOSPC || errno == EIO);
+	}
 	assert_true(told);
-	assert_true(errno == ENOSPC || errno == EIO);
 	munmap(map, SIZE);
 	close(fd);
 	assert_int_equal(unlinkat(s.data, "sparse", 0), 0);
@@ -328,7 +348,7 @@ static void a_dead_source_gives_errors_and_the_rest_goes_on(void **state)
 	hang_fs_stop(&fs);
 	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
 	assert_true(errno == EIO || errno == ENOTCONN);
-	assert_int_equal(result_of(openat(s.data, "2", O_RDONLY)), errno);
+	assert_int_equal(openat(s.data, "2", O_RDONLY | O_CLOEXEC), -1);
 	assert_true(errno == EIO || errno == ENOTCONN);
 	assert_true(fstatat(s.data, "3", &st, 0) < 0);
 	close(fd);
