@@ -8,6 +8,7 @@
 #include "common/path-util.h"
 #include "common/syscall-wrap.h"
 #include "fsgate/clone-helper.h"
+#include "fsgate/local-fs.h"
 
 #include <fcntl.h>
 #include <glib.h>
@@ -157,7 +158,8 @@ int fsg_anchors_new(const ViewPlan *plan, GPtrArray **ret_anchors, char **reterr
 
 		if (entry->kind != VIEW_ENTRY_MOUNT && entry->kind != VIEW_ENTRY_GENERATED)
 			continue;
-		const FsgAnchor *anchor = g_ptr_array_index(anchors, a++);
+		FsgAnchor *anchor = g_ptr_array_index(anchors, a++);
+		anchor->is_local = fsg_is_local_fs(anchor->fd);
 		if (entry->kind == VIEW_ENTRY_MOUNT && (r = check_identity(anchor, entry)) < 0) {
 			g_autofree char *path = path_escape(entry->host_path);
 

@@ -23,6 +23,7 @@ struct FsgAnchor {
 	bool owns_fd;	       /* aliases share the fd of their mount */
 	bool is_dir;
 	bool writable;
+	bool is_local;		 /* the root object's file system is (local-fs.h) */
 	bool cross_mounts;	 /* host mounts below belong to it */
 	bool is_clone;		 /* fd is a mount clone: resolve_check_connected works */
 	const char *const *hide; /* globs that do not appear, relative to the anchor; or NULL */

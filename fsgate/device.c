@@ -15,6 +15,7 @@
 
 /* Of the protocol, where the system's header is older than the kernel. Bits 32 and up are in flags2. */
 #define INIT_EXT		(1ull << 30)
+#define INIT_PARALLEL_DIROPS	(1ull << 18)
 #define INIT_HANDLE_KILLPRIV_V2 (1ull << 28)
 #define INIT_PASSTHROUGH	(1ull << 37)
 
@@ -79,14 +80,16 @@ ssize_t fsg_device_read(FsgDevice *device, void *buffer, size_t size)
 	return got;
 }
 
-/* What libfuse answers to INIT, in the form that has room for what we add. */
+/* What libfuse answers to INIT, in the form that has room for what we add. PARALLEL_DIROPS, which libfuse 3.14 wants and
+ * forgets to ask for: without it one name that hangs (of a mount, in the view's root) stops all look-ups in its
+ * directory. */
 static ssize_t reply_init(FsgDevice *device, const struct iovec *iov)
 {
 	struct {
 		struct fuse_out_header header;
 		InitOut init;
 	} out;
-	const uint64_t ours = INIT_EXT | INIT_HANDLE_KILLPRIV_V2 |
+	const uint64_t ours = INIT_EXT | INIT_PARALLEL_DIROPS | INIT_HANDLE_KILLPRIV_V2 |
 			      (device->want_passthrough ? INIT_PASSTHROUGH : 0);
 	const bool extended = device->offered & INIT_EXT;
 	const size_t size = extended ? sizeof out : sizeof out.header + iov[1].iov_len;
@@ -180,6 +183,14 @@ void fsg_device_free(FsgDevice *device)
 		return;
 	fd_close(&device->fd);
 	g_free(device);
+}
+
+void fsg_device_abort(FsgDevice *device, struct fuse_session *fuse)
+{
+	int fd = fuse_session_fd(fuse);
+
+	fd_close(&fd);
+	fd_close(&device->fd);
 }
 
 int fsg_device_reply_error(FsgDevice *device, uint64_t unique, int errnum)

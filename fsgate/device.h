@@ -23,6 +23,10 @@ typedef struct FsgDevice FsgDevice;
 FsgDevice *fsg_device_new(struct fuse_session *fuse, bool want_passthrough);
 void fsg_device_free(FsgDevice *device); /* NULL is allowed; after the session */
 
+/* Ends the connection for a process that is about to end itself: threads that hang in the kernel would keep it open, and
+ * with it everybody who waits for them. */
+void fsg_device_abort(FsgDevice *device, struct fuse_session *fuse);
+
 /* The next request, whole. > 0: its size. -ENODEV: the view was unmounted or the connection aborted.
  * -EAGAIN: nothing came (interrupted by a signal, or aborted by the client): ask again. */
 ssize_t fsg_device_read(FsgDevice *device, void *buffer, size_t size);

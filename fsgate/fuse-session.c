@@ -230,8 +230,10 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 	if (!session)
 		return true;
 	fsg_session_unmount(session);
-	if (session->loop && !fsg_loop_wait(session->loop, timeout_ms))
+	if (session->loop && !fsg_loop_wait(session->loop, timeout_ms)) {
+		fsg_device_abort(session->device, session->fuse);
 		return false;
+	}
 	fsg_loop_free(session->loop);
 	if (session->fuse)
 		fuse_session_destroy(session->fuse);

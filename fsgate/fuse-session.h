@@ -29,5 +29,5 @@ int fsg_session_end_fd(const FsgSession *session);
 void fsg_session_unmount(FsgSession *session);
 
 /* Waits at most timeout_ms for the threads' end, then frees the session. false: they have not ended (a request
- * is stuck in a hung source), nothing was freed, and only the end of the process is left. NULL is allowed. */
+ * is stuck in a hung source), the connection was cut, nothing was freed, and only the end of the process is left. NULL is allowed. */
 bool fsg_session_free(FsgSession *session, int timeout_ms);

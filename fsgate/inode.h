@@ -78,3 +78,9 @@ static inline bool fsg_inode_is_writable(const FsgInode *inode)
 {
 	return inode->kind == FSG_INODE_HOST && inode->anchor->writable;
 }
+
+/* Whether no server has to be asked about it (local-fs.h). */
+static inline bool fsg_inode_is_local(const FsgInode *inode)
+{
+	return inode->anchor && inode->anchor->is_local && inode->key.dev == inode->anchor->dev;
+}

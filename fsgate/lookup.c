@@ -220,14 +220,32 @@ static void fill_entry(FsgView *view, const FsgInode *inode, struct fuse_entry_p
 	ret_entry->entry_timeout = view->cache_s;
 }
 
+/* Whoever looks up the same name at the same time waits in the kernel where nothing can end it: so the name of a
+ * mount must not wait for a server. The attributes are then what the client side of the host's file system has,
+ * and the kernel is told not to believe them. */
+static int stat_mount_without_server(FsgView *view, FsgInode *inode, struct stat *ret_st)
+{
+	struct statx stx;
+
+	if (statx(inode->anchor->fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+		  STATX_BASIC_STATS, &stx) != 0)
+		return -errno;
+	stat_from_statx(view, inode->anchor, &stx, ret_st);
+	return 0;
+}
+
 static int node_entry(FsgView *view, const FsgNode *node, struct fuse_entry_param *ret_entry)
 {
-	int r = fsg_stat(view, node->inode, -1, &ret_entry->attr);
+	bool asks_server = node->kind == FSG_NODE_MOUNT && !node->anchor->is_local;
+	int r = asks_server ? stat_mount_without_server(view, node->inode, &ret_entry->attr)
+			    : fsg_stat(view, node->inode, -1, &ret_entry->attr);
 
 	if (r < 0)
 		return r;
 	fsg_inode_give_lookup(view->inodes, node->inode);
 	fill_entry(view, node->inode, ret_entry);
+	if (asks_server)
+		ret_entry->attr_timeout = 0;
 	return 0;
 }
 

@@ -35,9 +35,10 @@ static FsgFile *new_file(FsgView *view, FsgInode *inode, int flags, int take_fd)
 
 	fsg_inode_count_handle(view->inodes, inode, 1);
 	/* The kernel would append for as long as the file is open, whatever fcntl says meanwhile: such a file
-	 * goes through us, unless others have already handed it over. */
-	file->backing_id =
-		fsg_passthrough_take(view->passthrough, inode, flags & O_APPEND ? -1 : file->fd);
+	 * goes through us, unless others have already handed it over. So does what a server is asked for. */
+	file->backing_id = fsg_passthrough_take(
+		view->passthrough, inode,
+		(flags & O_APPEND) || !fsg_inode_is_local(inode) ? -1 : file->fd);
 	file->writes = (flags & O_ACCMODE) != O_RDONLY;
 	return file;
 }
