@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 
 void fd_close(int *fd)
@@ -24,6 +25,18 @@ int fd_dup(int fd)
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
 	return copy < 0 ? -errno : copy;
+}
+
+void fd_reserve(int count)
+{
+	FD_AUTO any = open("/", O_PATH | O_CLOEXEC);
+	struct rlimit limit;
+
+	if (any < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return; /* it is only slower then */
+	if ((rlim_t)count > limit.rlim_cur)
+		count = (int)limit.rlim_cur;
+	FD_AUTO highest = fcntl(any, F_DUPFD_CLOEXEC, count - 1);
 }
 
 void fd_proc_path(int fd, char buf[static FD_PROC_PATH_SIZE])

@@ -28,6 +28,11 @@ static inline int fd_steal(int *fd)
 /* A close-on-exec duplicate of fd, at 3 or above, or -errno. The caller owns it. */
 int fd_dup(int fd);
 
+/* Makes room for fd numbers below `count` in the kernel's table of this process's fds. A process with threads
+ * that outgrows the table waits for an RCU grace period each time it doubles, some milliseconds; before there are
+ * threads it costs nothing, and 8 bytes of the kernel's for each number. A limit that is lower bounds it. */
+void fd_reserve(int count);
+
 /* Opens the object behind an O_PATH fd (or any other) again, with other flags, through
  * proc_fd, which is a /proc/self/fd directory that fd_open_proc() made. flags get O_CLOEXEC; an
  * object that is a symlink gives -ELOOP. The caller has to know by fstat that fd is no device and no

@@ -165,6 +165,8 @@ static int share_out_fds(FsgView *view, char **reterr_message)
 			(unsigned long long)limit.rlim_cur);
 		return -EMFILE;
 	}
+	/* Of the kernel's memory, 128 KiB at the most. */
+	fd_reserve((int)MIN(limit.rlim_cur, FD_CACHE_MOST));
 	view->inodes = fsg_inode_table_new(view->root, MIN(usable / 4, FD_CACHE_MOST));
 	view->handles = fsg_handle_budget_new(usable / 2);
 	return 0;
