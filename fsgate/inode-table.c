@@ -63,10 +63,10 @@ static FsgInode *inode_alloc(FsgInodeKind kind, FsgAnchor *anchor, mode_t type)
 	return inode;
 }
 
-/* Drops one counted reference that is known not to be the kernel's, freeing the inode and then its
- * ancestors as far as this was their last. A loop, for a tree may be deep. The fds of the freed are put on
- * `closed`. */
-static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, GArray *closed)
+/* Drops one counted reference that is known not to be the kernel's, taking out of the table the inode and then
+ * its ancestors as far as this was their last. A loop, for a tree may be deep. Who was taken out is put on
+ * `dead`, a list by way of `parent`, for bury() without the lock. */
+static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, FsgInode **dead)
 {
 	while (inode && inode->lookups == 0 && inode->refs == 0) {
 		FsgInode *parent = inode->parent;
@@ -75,21 +75,31 @@ static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, GArray *closed
 		fsg_fd_cache_remove(table, inode);
 		if (inode->fd_pinned && !inode->fd_borrowed)
 			table->pinned--;
-		if (inode->fd >= 0 && !inode->fd_borrowed)
-			g_array_append_val(closed, inode->fd);
-		g_free(inode->name);
-		g_free(inode);
+		inode->parent = *dead;
+		*dead = inode;
 		if (parent)
 			parent->refs--;
 		inode = parent;
 	}
 }
 
-static void close_all(GArray *fds)
+static void inode_free(FsgInode *inode)
 {
-	for (guint i = 0; i < fds->len; i++)
-		fd_close(&g_array_index(fds, int, i));
-	g_array_unref(fds);
+	if (!inode->fd_borrowed)
+		fd_close(&inode->fd);
+	g_free(inode->stamp);
+	g_free(inode->name);
+	g_free(inode);
+}
+
+static void bury(FsgInode *dead)
+{
+	while (dead) {
+		FsgInode *next = dead->parent;
+
+		inode_free(dead);
+		dead = next;
+	}
 }
 
 static void borrow_anchor_fd(FsgInode *inode)
@@ -134,7 +144,7 @@ static void free_node_inodes(FsgNode *node)
 	for (guint i = 0; i < node->children->len; i++)
 		free_node_inodes(g_ptr_array_index(node->children, i));
 	if (node->inode)
-		g_free(node->inode);
+		inode_free(node->inode);
 	node->inode = NULL;
 }
 
@@ -160,14 +170,8 @@ void fsg_inode_table_free(FsgInodeTable *table)
 		return;
 	/* After an unmount the kernel sends no FORGET for what it still knew. */
 	g_hash_table_iter_init(&iter, table->by_key);
-	while (g_hash_table_iter_next(&iter, NULL, &value)) {
-		FsgInode *inode = value;
-
-		if (!inode->fd_borrowed)
-			fd_close(&inode->fd);
-		g_free(inode->name);
-		g_free(inode);
-	}
+	while (g_hash_table_iter_next(&iter, NULL, &value))
+		inode_free(value);
 	g_hash_table_unref(table->by_key);
 	free_node_inodes(table->root);
 	g_mutex_clear(&table->lock);
@@ -215,11 +219,11 @@ static FsgInode *set_hint(FsgInode *inode, FsgInode *parent, const char *name)
 	return old;
 }
 
-static void drop_old_parent(FsgInodeTable *table, FsgInode *old, GArray *closed)
+static void drop_old_parent(FsgInodeTable *table, FsgInode *old, FsgInode **dead)
 {
 	if (old) {
 		old->refs--;
-		drop_if_unused(table, old, closed);
+		drop_if_unused(table, old, dead);
 	}
 }
 
@@ -228,7 +232,7 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 			   FsgNode *node, int take_fd)
 {
 	FsgInodeKey key = fsg_inode_key(anchor, stx);
-	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+	FsgInode *dead = NULL;
 	FsgEvicted evicted = { .count = 0 };
 	FsgInode *inode;
 
@@ -245,7 +249,7 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 	inode->lookups++;
 	__atomic_store_n(&inode->node, node,
 			 __ATOMIC_RELAXED); /* read without the lock by jobs.c */
-	drop_old_parent(table, set_hint(inode, parent, name), closed);
+	drop_old_parent(table, set_hint(inode, parent, name), &dead);
 	if (take_fd >= 0 && inode->fd < 0) {
 		inode->fd = fd_steal(&take_fd);
 		fsg_fd_cache_push(table, inode);
@@ -254,7 +258,7 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 	g_mutex_unlock(&table->lock);
 	fsg_fd_cache_close(&evicted);
 	fd_close(&take_fd);
-	close_all(closed);
+	bury(dead);
 	return inode;
 }
 
@@ -267,13 +271,13 @@ void fsg_inode_give_lookup(FsgInodeTable *table, FsgInode *inode)
 
 void fsg_inode_forget(FsgInodeTable *table, FsgInode *inode, uint64_t n)
 {
-	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+	FsgInode *dead = NULL;
 
 	g_mutex_lock(&table->lock);
 	inode->lookups -= MIN(n, inode->lookups);
-	drop_if_unused(table, inode, closed);
+	drop_if_unused(table, inode, &dead);
 	g_mutex_unlock(&table->lock);
-	close_all(closed);
+	bury(dead);
 }
 
 FsgInode *fsg_inode_ref(FsgInodeTable *table, FsgInode *inode)
@@ -286,13 +290,13 @@ FsgInode *fsg_inode_ref(FsgInodeTable *table, FsgInode *inode)
 
 void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode)
 {
-	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+	FsgInode *dead = NULL;
 
 	g_mutex_lock(&table->lock);
 	inode->refs--;
-	drop_if_unused(table, inode, closed);
+	drop_if_unused(table, inode, &dead);
 	g_mutex_unlock(&table->lock);
-	close_all(closed);
+	bury(dead);
 }
 
 void fsg_inode_count_handle(FsgInodeTable *table, FsgInode *inode, int change)
@@ -315,15 +319,15 @@ bool fsg_inode_has_handles(FsgInodeTable *table, FsgInode *inode)
 void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *parent,
 		       const char *name)
 {
-	GArray *closed = g_array_new(FALSE, FALSE, sizeof(int));
+	FsgInode *dead = NULL;
 	FsgInode *inode;
 
 	g_mutex_lock(&table->lock);
 	inode = g_hash_table_lookup(table->by_key, key);
 	if (inode)
-		drop_old_parent(table, set_hint(inode, parent, name), closed);
+		drop_old_parent(table, set_hint(inode, parent, name), &dead);
 	g_mutex_unlock(&table->lock);
-	close_all(closed);
+	bury(dead);
 }
 
 void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int fd)
@@ -430,10 +434,12 @@ bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx
 
 	stamp.settled = is_settled(&stamp.ctime);
 	g_mutex_lock(&table->lock);
-	same = inode->stamp.settled && stamp.size == inode->stamp.size &&
-	       same_time(&stamp.mtime, &inode->stamp.mtime) &&
-	       same_time(&stamp.ctime, &inode->stamp.ctime);
-	inode->stamp = stamp;
+	if (!inode->stamp)
+		inode->stamp = g_new0(FsgStamp, 1);
+	same = inode->stamp->settled && stamp.size == inode->stamp->size &&
+	       same_time(&stamp.mtime, &inode->stamp->mtime) &&
+	       same_time(&stamp.ctime, &inode->stamp->ctime);
+	*inode->stamp = stamp;
 	g_mutex_unlock(&table->lock);
 	return same;
 }

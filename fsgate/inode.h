@@ -50,8 +50,9 @@ typedef enum {
 
 struct FsgInode {
 	/* constant */
+	FsgInodeKey
+		key; /* first, so that the table's keys are its values and need no room of their own */
 	FsgInodeKind kind;
-	FsgInodeKey key;
 	FsgAnchor *anchor; /* HOST, BLOCKED */
 	mode_t type;	   /* S_IFMT of its mode */
 	/* under the table's lock */
@@ -69,7 +70,7 @@ struct FsgInode {
 	/* under passthrough's lock: how many have it open in which way */
 	int32_t backing_id;
 	unsigned int passed_opens, cached_opens;
-	FsgStamp stamp;
+	FsgStamp *stamp;       /* NULL until it was opened, which most never are; owned */
 	FsgLinkKind link_kind; /* of a link, whose text never changes */
 };
 
