@@ -7,11 +7,10 @@
 #include "common/syscall-wrap.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #define CHILD_FLAGS (O_PATH | O_NOFOLLOW | O_CLOEXEC)
 
-static int mount_id(int fd, uint64_t *ret_id)
+int resolve_mount_id(int fd, uint64_t *ret_id)
 {
 	struct statx stx;
 
@@ -35,7 +34,7 @@ static int child_without_openat2(int dirfd, const char *name, bool cross_mounts)
 		return -errno;
 	if (cross_mounts)
 		return fd_steal(&fd);
-	if ((r = mount_id(dirfd, &dir_id)) < 0 || (r = mount_id(fd, &child_id)) < 0)
+	if ((r = resolve_mount_id(dirfd, &dir_id)) < 0 || (r = resolve_mount_id(fd, &child_id)) < 0)
 		return r;
 	return dir_id == child_id ? fd_steal(&fd) : -EXDEV;
 }
@@ -58,6 +57,23 @@ int resolve_child(int dirfd, const char *name, bool cross_mounts)
 	if (r == -ENOSYS || r == -EPERM)
 		return child_without_openat2(dirfd, name, cross_mounts);
 	return r;
+}
+
+int resolve_stat_child(int dirfd, const char *name, unsigned int mask, uint64_t mount_id,
+		       struct statx *ret_stx)
+{
+	int r;
+
+	if ((r = path_check_name(name)) < 0)
+		return r;
+	if (statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, mask | STATX_MNT_ID,
+		  ret_stx) != 0)
+		return -errno;
+	if (mount_id == RESOLVE_ANY_MOUNT)
+		return 0;
+	if (!(ret_stx->stx_mask & STATX_MNT_ID))
+		return -ENOSYS;
+	return ret_stx->stx_mnt_id == mount_id ? 0 : -EXDEV;
 }
 
 int resolve_open_child(int dirfd, const char *name, int flags, bool cross_mounts)

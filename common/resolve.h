@@ -8,6 +8,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
 /* Opens dirfd/name with O_PATH: a symlink is opened itself. A name that is no single component
  * (path_check_name) gives -EINVAL or -ENAMETOOLONG before any system call. What is mounted on the
@@ -15,6 +17,17 @@
  * LIMIT_OPENAT2_TRIES tries. Where openat2 is missing or filtered (ENOSYS, EPERM) a plain openat with
  * the same checks gives the same verdicts. Any thread at once. */
 int resolve_child(int dirfd, const char *name, bool cross_mounts);
+
+/* The same step for a look alone: the attributes of the entry itself, of which nothing is opened. What holds for
+ * resolve_child holds here: one name, no link followed, no automount set off, and another mount than the one with
+ * mount_id (of dirfd, by resolve_mount_id), is -EXDEV. RESOLVE_ANY_MOUNT: mounts are crossed into. -ENOSYS where the
+ * kernel tells no mount ids. By the next moment the name may be something else: who opens it then compares. */
+#define RESOLVE_ANY_MOUNT 0
+int resolve_stat_child(int dirfd, const char *name, unsigned int mask, uint64_t mount_id,
+		       struct statx *ret_stx);
+
+/* The id of the mount that fd was opened in; never RESOLVE_ANY_MOUNT. 0, or -errno: -ENOSYS before Linux 5.8. */
+int resolve_mount_id(int fd, uint64_t *ret_id);
 
 /* The same step, but the entry is opened for I/O, with flags (an access mode, O_SYNC and the like; never O_CREAT or
  * O_TRUNC), without waiting for anything. The caller checks what it got before it uses it. An optimisation: for any

@@ -97,6 +97,45 @@ static void the_entry_itself_is_opened_whatever_it_is(void **state)
 	assert_int_equal(resolve_child(tree->fd, "absent", false), -ENOENT);
 }
 
+/* Whatever the name: a look gives what opening would give, and opens nothing. */
+static void a_look_gives_the_verdict_of_opening(void **state)
+{
+	static const char *const names[] = {
+		"", ".", "..", "dir/sub", "dir", "fifo", "out", "in", "dangling", "absent",
+	};
+	const Tree *tree = *state;
+	uint64_t mount;
+
+	assert_int_equal(resolve_mount_id(tree->fd, &mount), 0);
+	assert_true(mount != RESOLVE_ANY_MOUNT);
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		FD_AUTO fd = resolve_child(tree->fd, names[i], false);
+		struct statx stx;
+		struct stat st;
+		int r = resolve_stat_child(tree->fd, names[i], STATX_BASIC_STATS, mount, &stx);
+
+		assert_int_equal(r, MIN(fd, 0));
+		if (fd >= 0) {
+			assert_int_equal(fstat(fd, &st), 0);
+			assert_int_equal(stx.stx_ino, st.st_ino);
+			assert_int_equal(stx.stx_mode, st.st_mode);
+		}
+	}
+}
+
+static void a_look_crosses_a_mount_only_when_asked(void **state)
+{
+	FD_AUTO root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statx stx;
+	uint64_t mount;
+
+	(void)state;
+	assert_int_equal(resolve_mount_id(root, &mount), 0);
+	assert_int_equal(resolve_stat_child(root, "proc", STATX_BASIC_STATS, mount, &stx), -EXDEV);
+	assert_int_equal(
+		resolve_stat_child(root, "proc", STATX_BASIC_STATS, RESOLVE_ANY_MOUNT, &stx), 0);
+}
+
 static void a_link_is_no_directory_to_walk_on_from(void **state)
 {
 	const Tree *tree = *state;
@@ -122,6 +161,8 @@ int main(void)
 		cmocka_unit_test(the_entry_itself_is_opened_whatever_it_is),
 		cmocka_unit_test(a_link_is_no_directory_to_walk_on_from),
 		cmocka_unit_test(a_mount_is_crossed_only_when_asked),
+		cmocka_unit_test(a_look_gives_the_verdict_of_opening),
+		cmocka_unit_test(a_look_crosses_a_mount_only_when_asked),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
