@@ -6,6 +6,7 @@
 #include "common/fd-util.h"
 #include "common/io-util.h"
 #include "common/path-util.h"
+#include "common/resolve.h"
 #include "common/syscall-wrap.h"
 #include "fsgate/clone-helper.h"
 #include "fsgate/local-fs.h"
@@ -120,6 +121,18 @@ static void make_aliases(GPtrArray *anchors, unsigned int *next_id)
 	}
 }
 
+/* Where a kernel tells none, a look at an entry opens it (place.c). */
+static void note_mount_ids(GPtrArray *anchors)
+{
+	for (guint i = 0; i < anchors->len; i++) {
+		FsgAnchor *anchor = g_ptr_array_index(anchors, i);
+
+		if (anchor->is_clone && !anchor->cross_mounts &&
+		    resolve_mount_id(anchor->fd, &anchor->mount_id) < 0)
+			anchor->mount_id = 0;
+	}
+}
+
 int fsg_anchors_new(const ViewPlan *plan, GPtrArray **ret_anchors, char **reterr_message)
 {
 	g_autoptr(GPtrArray) anchors = g_ptr_array_new_with_free_func(anchor_free);
@@ -169,6 +182,7 @@ int fsg_anchors_new(const ViewPlan *plan, GPtrArray **ret_anchors, char **reterr
 			return r;
 		}
 	}
+	note_mount_ids(anchors);
 	make_aliases(anchors, &next_id);
 	*ret_anchors = g_steal_pointer(&anchors);
 	return 0;

@@ -11,6 +11,7 @@
 #include "common/view-plan.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct FsgNode FsgNode;
@@ -26,6 +27,7 @@ struct FsgAnchor {
 	bool is_local;		 /* the root object's file system is (local-fs.h) */
 	bool cross_mounts;	 /* host mounts below belong to it */
 	bool is_clone;		 /* fd is a mount clone: resolve_check_connected works */
+	uint64_t mount_id;	 /* of the clone; 0: not known, or cross_mounts */
 	const char *const *hide; /* globs that do not appear, relative to the anchor; or NULL */
 	dev_t dev;		 /* identity of the root object */
 	ino_t ino;

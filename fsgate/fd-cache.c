@@ -81,8 +81,7 @@ static int open_by_hint(FsgInode *inode, int parent_fd, const char *name)
 	return fsg_inode_key_equal(&key, &inode->key) ? fd_steal(&fd) : -ESTALE;
 }
 
-/* Caches fd, unless another thread was faster, and makes the caller a user. */
-static int install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd)
+int fsg_inode_install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd)
 {
 	FsgEvicted evicted = { .count = 0 };
 	int fd;
@@ -138,19 +137,26 @@ static int walk_chain(FsgInodeTable *table, GPtrArray *chain)
 		fsg_inode_put_fd(table, parent);
 		if (r < 0)
 			return r;
-		fd = install_fd(table, child, r);
+		fd = fsg_inode_install_fd(table, child, r);
 	}
+	return fd;
+}
+
+int fsg_inode_get_cached_fd(FsgInodeTable *table, FsgInode *inode)
+{
+	int fd;
+
+	g_mutex_lock(&table->lock);
+	fd = use_cached(table, inode);
+	g_mutex_unlock(&table->lock);
 	return fd;
 }
 
 int fsg_inode_get_fd(FsgInodeTable *table, FsgInode *inode)
 {
 	GPtrArray *chain;
-	int fd, r;
+	int fd = fsg_inode_get_cached_fd(table, inode), r;
 
-	g_mutex_lock(&table->lock);
-	fd = use_cached(table, inode);
-	g_mutex_unlock(&table->lock);
 	if (fd >= 0)
 		return fd;
 	if (inode->kind != FSG_INODE_HOST)

@@ -16,12 +16,13 @@ FsgHandleBudget *fsg_handle_budget_new(size_t most);
 void fsg_handle_budget_free(FsgHandleBudget *budget); /* NULL is allowed */
 size_t fsg_handle_budget_used(FsgHandleBudget *budget);
 
-typedef struct {
-	FsgInode *inode;    /* a reference */
-	int fd;		    /* -1 for an empty stand-in */
-	int32_t backing_id; /* > 0: the kernel reads and writes the host's file itself */
-	bool writes;	    /* opened for writing */
-} FsgFile;
+struct FsgFile {
+	FsgInode *inode;      /* a reference */
+	int fd;		      /* -1 for an empty stand-in */
+	int32_t backing_id;   /* > 0: the kernel reads and writes the host's file itself */
+	bool writes;	      /* opened for writing */
+	FsgFile *prev, *next; /* of the same inode; under the table's lock */
+};
 
 /* Reading a directory: the tree's own children first, then the host's entries. */
 typedef struct {

@@ -5,6 +5,8 @@
  * takes the inode out of the table when they reach zero. */
 #include "fsgate/inode-table-internal.h"
 
+#include "fsgate/handle.h"
+
 #include "common/fd-util.h"
 
 #include <glib.h>
@@ -299,10 +301,25 @@ void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode)
 	bury(dead);
 }
 
-void fsg_inode_count_handle(FsgInodeTable *table, FsgInode *inode, int change)
+void fsg_inode_add_file(FsgInodeTable *table, FsgInode *inode, FsgFile *file)
 {
 	g_mutex_lock(&table->lock);
-	inode->handles += (unsigned int)change;
+	file->next = inode->files;
+	if (file->next)
+		file->next->prev = file;
+	inode->files = file;
+	g_mutex_unlock(&table->lock);
+}
+
+void fsg_inode_remove_file(FsgInodeTable *table, FsgInode *inode, FsgFile *file)
+{
+	g_mutex_lock(&table->lock);
+	if (file->next)
+		file->next->prev = file->prev;
+	if (file->prev)
+		file->prev->next = file->next;
+	else
+		inode->files = file->next;
 	g_mutex_unlock(&table->lock);
 }
 
@@ -311,9 +328,20 @@ bool fsg_inode_has_handles(FsgInodeTable *table, FsgInode *inode)
 	bool has;
 
 	g_mutex_lock(&table->lock);
-	has = inode->handles > 0;
+	has = inode->files != NULL;
 	g_mutex_unlock(&table->lock);
 	return has;
+}
+
+int fsg_inode_dup_file_fd(FsgInodeTable *table, FsgInode *inode)
+{
+	int copy = -1;
+
+	g_mutex_lock(&table->lock);
+	if (inode->files && inode->files->fd >= 0)
+		copy = fd_dup(inode->files->fd); /* no file system call: allowed under the lock */
+	g_mutex_unlock(&table->lock);
+	return copy < 0 ? -1 : copy;
 }
 
 void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *parent,
@@ -330,26 +358,23 @@ void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *p
 	bury(dead);
 }
 
-void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int fd)
+void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int take_fd)
 {
 	FsgInode *inode;
-	int copy = -1;
 
 	g_mutex_lock(&table->lock);
 	inode = g_hash_table_lookup(table->by_key, key);
-	if (inode && inode->fd < 0)
-		copy = fd_dup(fd); /* no file system call: allowed under the lock */
 	/* Past the budget an unlinked file is still served through the handles that are open on it. */
 	if (inode && !inode->fd_pinned && table->pinned < table->fd_budget &&
-	    (inode->fd >= 0 || copy >= 0)) {
+	    (inode->fd >= 0 || take_fd >= 0)) {
 		fsg_fd_cache_remove(table, inode);
 		if (inode->fd < 0)
-			inode->fd = fd_steal(&copy);
+			inode->fd = fd_steal(&take_fd);
 		inode->fd_pinned = true;
 		table->pinned++;
 	}
 	g_mutex_unlock(&table->lock);
-	fd_close(&copy);
+	fd_close(&take_fd);
 }
 
 /* --- what the hints know --- */

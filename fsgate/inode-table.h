@@ -45,15 +45,26 @@ void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode);
 int fsg_inode_get_fd(FsgInodeTable *table, FsgInode *inode);
 void fsg_inode_put_fd(FsgInodeTable *table, FsgInode *inode);
 
-/* One more (1) or less (-1) open file; and whether there is any. */
-void fsg_inode_count_handle(FsgInodeTable *table, FsgInode *inode, int change);
+/* The same if it is cached, else -1: nothing is looked up. */
+int fsg_inode_get_cached_fd(FsgInodeTable *table, FsgInode *inode);
+
+/* Caches an O_PATH fd that the caller has made sure is the inode's own, unless another thread was faster, and makes the
+ * caller a user of what is cached then. */
+int fsg_inode_install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd);
+
+/* The inode has one more open file, or one less (to be said before its fd is closed); and whether there is any. */
+void fsg_inode_add_file(FsgInodeTable *table, FsgInode *inode, FsgFile *file);
+void fsg_inode_remove_file(FsgInodeTable *table, FsgInode *inode, FsgFile *file);
 bool fsg_inode_has_handles(FsgInodeTable *table, FsgInode *inode);
 
+/* A duplicate of the fd of one of its open files, or -1. */
+int fsg_inode_dup_file_fd(FsgInodeTable *table, FsgInode *inode);
+
 /* A name of ours was moved or is going away. If the kernel knows the object: after a rename the hint follows;
- * before an unlink of the last name the fd is opened and kept, for nothing leads to it any more. */
+ * after an unlink of the last name its O_PATH fd (or -1) is kept, for nothing leads to it any more. */
 void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *parent,
 		       const char *name);
-void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int fd);
+void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int take_fd);
 
 bool fsg_inode_key_equal(const FsgInodeKey *a, const FsgInodeKey *b);
 FsgInodeKey fsg_inode_key(const FsgAnchor *anchor, const struct statx *stx);

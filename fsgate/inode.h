@@ -48,18 +48,19 @@ typedef enum {
 	FSG_LINK_CLIMBS, /* absolute, or with ".." */
 } FsgLinkKind;
 
+typedef struct FsgFile FsgFile;
+
 struct FsgInode {
 	/* constant */
-	FsgInodeKey
-		key; /* first, so that the table's keys are its values and need no room of their own */
+	FsgInodeKey key; /* first: the table's keys are its values then, and take no room */
 	FsgInodeKind kind;
 	FsgAnchor *anchor; /* HOST, BLOCKED */
 	mode_t type;	   /* S_IFMT of its mode */
 	/* under the table's lock */
 	uint64_t lookups;
 	unsigned int refs;
-	unsigned int handles; /* open files: who has one may use the object wherever it is */
-	FsgInode *parent;     /* a reference; NULL for roots of anchors and for nodes */
+	FsgFile *files;	  /* open ones: who has one may use the object wherever it is */
+	FsgInode *parent; /* a reference; NULL for roots of anchors and for nodes */
 	char *name;
 	FsgNode *node;	       /* the tree node laid over it, or whose form it is; or NULL */
 	int fd;		       /* O_PATH, or -1 when it is not cached */

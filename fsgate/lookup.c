@@ -7,6 +7,7 @@
 #include "common/fd-util.h"
 #include "common/path-util.h"
 #include "common/resolve.h"
+#include "fsgate/place.h"
 #include "fsgate/symlink.h"
 
 #include <errno.h>
@@ -98,6 +99,18 @@ uint64_t fsg_shown_ino(const FsgView *view, const FsgInode *inode)
 	return fsg_view_ino(view, inode->key.dev, inode->key.ino);
 }
 
+/* Without an fd. Not for what a program has open, which may be anywhere; and ACLs are asked of an fd. */
+static bool stat_by_place(FsgView *view, FsgInode *inode, struct stat *ret_st)
+{
+	struct statx stx;
+
+	if (view->enters_others || fsg_inode_has_handles(view->inodes, inode) ||
+	    fsg_place_stat(view, inode, &stx) < 0)
+		return false;
+	stat_from_statx(view, inode->anchor, &stx, ret_st);
+	return true;
+}
+
 int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
 {
 	struct statx stx;
@@ -107,6 +120,8 @@ int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
 		stat_made_up(view, inode, fsg_inode_node(view->inodes, inode), ret_st);
 		return 0;
 	}
+	if (file_fd < 0 && stat_by_place(view, inode, ret_st))
+		goto out;
 	if (file_fd < 0 && (fd = fsg_get_object_fd(view, inode, true)) < 0)
 		return fd;
 	r = statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stx) == 0 ? 0
@@ -119,6 +134,7 @@ int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
 		fsg_inode_put_fd(view->inodes, inode);
 	if (r < 0)
 		return r;
+out:
 	if (inode->type == S_IFLNK)
 		fsg_link_adjust_size(view, inode, ret_st);
 	return 0;
@@ -128,30 +144,24 @@ int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
  * mount. An object without any name is nowhere, and so not outside either. */
 static int check_place(FsgView *view, FsgInode *inode, int fd)
 {
-	g_autofree char *name = NULL;
-	FsgInode *parent;
 	struct statx stx;
-	FsgInodeKey key = { 0 };
-	int dirfd;
 
 	if (inode->type == S_IFDIR)
 		return resolve_check_connected(fd);
-	if (!fsg_inode_dup_hint(view->inodes, inode, &parent, &name))
-		return -ESTALE;
-	if ((dirfd = fsg_get_dir_fd(view, parent)) >= 0) {
-		FD_AUTO child = resolve_child(dirfd, name, inode->anchor->cross_mounts);
-
-		if (child >= 0 &&
-		    statx(child, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) == 0)
-			key = fsg_inode_key(inode->anchor, &stx);
-		fsg_inode_put_fd(view->inodes, parent);
-	}
-	fsg_inode_unref(view->inodes, parent);
-	if (fsg_inode_key_equal(&key, &inode->key))
+	if (fsg_place_stat(view, inode, &stx) == 0)
 		return 0;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_NLINK, &stx) != 0)
 		return -errno;
 	return stx.stx_nlink == 0 ? 0 : -ESTALE;
+}
+
+/* By an open file of the object's: who has that may use it wherever it is. */
+static int get_fd_by_handle(FsgView *view, FsgInode *inode)
+{
+	FD_AUTO copy = fsg_inode_dup_file_fd(view->inodes, inode);
+	int fd = copy < 0 ? -ESTALE : fd_reopen(view->proc_fd, copy, O_PATH);
+
+	return fd < 0 ? fd : fsg_inode_install_fd(view->inodes, inode, fd);
 }
 
 int fsg_get_object_fd(FsgView *view, FsgInode *inode, bool held)
@@ -162,7 +172,12 @@ int fsg_get_object_fd(FsgView *view, FsgInode *inode, bool held)
 		return -EBADF;
 	if ((r = fsg_view_act_as(inode->anchor)) < 0)
 		return r;
-	if ((fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
+	fd = fsg_inode_get_cached_fd(view->inodes, inode);
+	if (fd < 0 && inode->type != S_IFDIR) {
+		fd = fsg_place_open(view, inode);
+		return fd == -ESTALE && held ? get_fd_by_handle(view, inode) : fd;
+	}
+	if (fd < 0 && (fd = fsg_inode_get_fd(view->inodes, inode)) < 0)
 		return fd;
 	if (inode->fd_borrowed || (held && fsg_inode_has_handles(view->inodes, inode)))
 		return fd;
@@ -277,28 +292,27 @@ static int blocked_entry(FsgView *view, FsgInode *dir, const char *name,
 	return 0;
 }
 
-static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *node, int take_fd,
-		      struct fuse_entry_param *ret_entry)
+/* The entry of what stx says of it. take_fd: its O_PATH fd, or -1 when it is not needed yet. */
+static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *node,
+		      const struct statx *stx, int take_fd, struct fuse_entry_param *ret_entry)
 {
 	FD_AUTO fd = take_fd;
 	FsgAnchor *anchor = dir->anchor, *alias;
-	struct statx stx;
 	FsgInode *inode;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
-		return -errno;
-	if (S_ISDIR(stx.stx_mode) &&
-	    fsg_view_is_private(view, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino))
+	if (S_ISDIR(stx->stx_mode) &&
+	    fsg_view_is_private(view, makedev(stx->stx_dev_major, stx->stx_dev_minor),
+				stx->stx_ino))
 		return blocked_entry(view, dir, name, ret_entry);
-	alias = fsg_anchor_find_alias(anchor, makedev(stx.stx_dev_major, stx.stx_dev_minor),
-				      stx.stx_ino);
+	alias = fsg_anchor_find_alias(anchor, makedev(stx->stx_dev_major, stx->stx_dev_minor),
+				      stx->stx_ino);
 	if (alias) {
 		anchor = alias;
 		fd_close(&fd); /* it is in the writable clone; the alias's own fd serves */
 	}
-	stat_from_statx(view, anchor, &stx, &ret_entry->attr);
+	stat_from_statx(view, anchor, stx, &ret_entry->attr);
 	show_no_more_than_acl(view, alias ? alias->fd : fd, &ret_entry->attr);
-	inode = fsg_inode_ensure(view->inodes, FSG_INODE_HOST, anchor, &stx, dir, name, node,
+	inode = fsg_inode_ensure(view->inodes, FSG_INODE_HOST, anchor, stx, dir, name, node,
 				 fd_steal(&fd));
 	if (inode->type == S_IFLNK)
 		fsg_link_adjust_size(view, inode, &ret_entry->attr);
@@ -310,23 +324,45 @@ int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 		     struct fuse_entry_param *ret_entry)
 {
 	int path_fd = fd_reopen(view->proc_fd, fd, O_PATH);
+	struct statx stx;
 
 	memset(ret_entry, 0, sizeof *ret_entry);
-	return path_fd < 0 ? path_fd : host_entry(view, dir, name, NULL, path_fd, ret_entry);
+	if (path_fd < 0)
+		return path_fd;
+	if (statx(path_fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0) {
+		int r = -errno;
+
+		fd_close(&path_fd);
+		return r;
+	}
+	return host_entry(view, dir, name, NULL, &stx, path_fd, ret_entry);
 }
 
-/* Whether fd, which may be an error, can carry the overlay: a real directory of that name. */
-static bool is_directory(int fd)
+/* What the entry is, and its fd where one is needed at once: a directory is opened, for names will be looked up in it,
+ * and who is in it stays in it wherever the host moves it within the mount. Of all else most is never opened. */
+static int find_entry(const FsgView *view, const FsgAnchor *anchor, int dirfd, const char *name,
+		      struct statx *ret_stx, int *ret_fd)
 {
-	struct stat st;
+	FD_AUTO fd = -1;
+	int r = fsg_stat_child(anchor, dirfd, name, ret_stx);
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	*ret_fd = -1;
+	if (r < 0 || (!S_ISDIR(ret_stx->stx_mode) && !view->enters_others))
+		return r;
+	fd = resolve_child(dirfd, name, anchor->cross_mounts);
+	if (fd < 0)
+		return fd;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, ret_stx) != 0)
+		return -errno;
+	*ret_fd = fd_steal(&fd);
+	return 0;
 }
 
 int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry)
 {
 	FsgNode *node = fsg_node_find_child(fsg_inode_node(view->inodes, dir), name);
-	int dirfd, r = path_check_name(name);
+	int dirfd, fd, r = path_check_name(name);
+	struct statx stx;
 
 	memset(ret_entry, 0, sizeof *ret_entry);
 	if (r < 0)
@@ -337,14 +373,16 @@ int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry
 		return -ENOENT;
 	if ((dirfd = fsg_get_dir_fd(view, dir)) < 0)
 		return dirfd;
-	FD_AUTO fd = resolve_child(dirfd, name, dir->anchor->cross_mounts);
+	r = find_entry(view, dir->anchor, dirfd, name, &stx, &fd);
 	fsg_inode_put_fd(view->inodes, dir);
 	/* A directory that leads to a mount: laid over the host's, or in its place whatever it is. */
-	if (node && !is_directory(fd))
+	if (node && (r < 0 || !S_ISDIR(stx.stx_mode))) {
+		fd_close(&fd);
 		return node_entry(view, node, ret_entry);
-	if (fd == -EXDEV)
+	}
+	if (r == -EXDEV)
 		return blocked_entry(view, dir, name, ret_entry);
-	if (fd < 0)
-		return fd;
-	return host_entry(view, dir, name, node, fd_steal(&fd), ret_entry);
+	if (r < 0)
+		return r;
+	return host_entry(view, dir, name, node, &stx, fd, ret_entry);
 }

@@ -20,11 +20,11 @@
 
 static void file_free(FsgView *view, FsgFile *file)
 {
+	fsg_inode_remove_file(view->inodes, file->inode, file);
 	if (file->fd >= 0)
 		fsg_handle_budget_return(view->handles);
 	fsg_passthrough_return(view->passthrough, file->inode, file->backing_id);
 	fd_close(&file->fd);
-	fsg_inode_count_handle(view->inodes, file->inode, -1);
 	fsg_inode_unref(view->inodes, file->inode);
 	g_free(file);
 }
@@ -33,7 +33,7 @@ static FsgFile *new_file(FsgView *view, FsgInode *inode, int flags, int take_fd)
 {
 	FsgFile *file = fsg_file_new(fsg_inode_ref(view->inodes, inode), take_fd);
 
-	fsg_inode_count_handle(view->inodes, inode, 1);
+	fsg_inode_add_file(view->inodes, inode, file);
 	/* The kernel would append for as long as the file is open, whatever fcntl says meanwhile: such a file
 	 * goes through us, unless others have already handed it over. So does what a server is asked for. */
 	file->backing_id = fsg_passthrough_take(
@@ -207,7 +207,8 @@ static int create_unnamed(FsgView *view, FsgInode *dir, mode_t mode, int flags,
 	r = hold_new(view, dir, UNNAMED, flags, fd, ret_entry, ret_file);
 	if (r == 0) {
 		inode = (*ret_file)->inode;
-		fsg_inode_unlinked(view->inodes, &inode->key, fd);
+		/* not the file's own fd, which keeps it open for writing */
+		fsg_inode_unlinked(view->inodes, &inode->key, fd_reopen(view->proc_fd, fd, O_PATH));
 	}
 	return r;
 }

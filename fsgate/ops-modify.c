@@ -137,10 +137,10 @@ static int victim_open(FsgView *view, FsgInode *dir, const char *name, Victim *r
 }
 
 /* Its last name is gone: what the kernel still uses of it must stay reachable. */
-static void victim_is_gone(FsgView *view, const Victim *victim)
+static void victim_is_gone(FsgView *view, Victim *victim)
 {
 	if (victim->is_dir || victim->nlink <= 1)
-		fsg_inode_unlinked(view->inodes, &victim->key, victim->fd);
+		fsg_inode_unlinked(view->inodes, &victim->key, fd_steal(&victim->fd));
 }
 
 static void remove_name(fuse_req_t req, FsgOp op, fuse_ino_t parent, const char *name, int flags)

@@ -207,6 +207,65 @@ static void a_file_that_the_host_took_out_cannot_be_opened(void **state)
 	}
 }
 
+static const char *fd_path(int fd, char path[static 32])
+{
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	return path;
+}
+
+/* What the gateway says of it, not what the kernel remembers. */
+static int look(int fd, struct statx *ret_stx)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, ret_stx);
+}
+
+/* The name that the gateway saw it by leads to it no more. Who only has a look at it is told so; who has it open uses
+ * it, whatever the host has done with the name. */
+static void who_has_a_file_open_uses_it_wherever_the_host_put_it(void **state)
+{
+	static const char *const to[] = { NULL, "ws/elsewhere", "out/elsewhere" };
+	const Fixture *f = *state;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(to); i++) {
+		const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 2 } };
+		g_autofree char *name = g_strdup_printf("f%zu", i);
+		g_autofree char *host = g_build_filename(f->ws, name, NULL);
+		g_autofree char *place = to[i] ? view_fixture_path(f->view, to[i]) : NULL;
+		char path[32];
+		struct statx stx;
+		struct stat st;
+		int opath, fd;
+
+		assert_true(g_file_set_contents(host, "inside", -1, NULL));
+		fd = open_in_view(f, name, O_RDWR);
+		assert_true(fd >= 0);
+		assert_int_equal(place ? rename(host, place) : unlink(host), 0);
+		assert_int_equal(look(fd, &stx), 0);
+		assert_int_equal(stx.stx_nlink, place ? 1 : 0);
+		assert_int_equal(fchmod(fd, 0604), 0);
+		assert_int_equal(futimens(fd, times), 0);
+		assert_int_equal(pwrite(fd, "I", 1, 0), 1);
+		assert_int_equal(look(fd, &stx), 0);
+		assert_int_equal(stx.stx_mode & 07777, 0604);
+		assert_int_equal(stx.stx_atime.tv_sec, 1);
+
+		/* Without an open file it would be a way to what is outside. */
+		opath = open(fd_path(fd, path), O_PATH | O_CLOEXEC);
+		close(fd);
+		assert_true(opath >= 0);
+		for (int tries = 0; place && look(opath, &stx) == 0; tries++) {
+			assert_true(tries < 500);
+			usleep(10000); /* closing is told to the gateway later */
+		}
+		if (place)
+			assert_int_equal(chmod(fd_path(opath, path), 0600), -1);
+		close(opath);
+		if (place)
+			assert_int_equal(stat(place, &st), 0);
+		assert_int_equal(place ? st.st_mode & 07777 : 0604, 0604);
+	}
+}
+
 static void creating_over_what_the_host_just_made_truncates_it(void **state)
 {
 	const Fixture *f = *state;
@@ -359,6 +418,7 @@ int main(void)
 		TEST(an_unlinked_open_file_works_on),
 		TEST(a_name_less_is_no_obstacle_to_who_has_it_open),
 		TEST(a_file_that_the_host_took_out_cannot_be_opened),
+		TEST(who_has_a_file_open_uses_it_wherever_the_host_put_it),
 		TEST(creating_over_what_the_host_just_made_truncates_it),
 		TEST(a_fifo_in_the_place_of_a_file_holds_nobody_up),
 		TEST(leases_of_a_host_process_do_not_stop_the_rest),

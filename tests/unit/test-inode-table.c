@@ -1,5 +1,6 @@
 /* inode-table: the kernel's lookups and our references, the bound on fds, and opening again by the hint. The
  * anchors here are plain directories; clones are the integration tests'. */
+#include "fsgate/handle.h"
 #include "fsgate/inode-table.h"
 
 #include "common/fd-util.h"
@@ -254,11 +255,39 @@ static void an_unlinked_inode_keeps_its_fd(void **state)
 	file = look_up(f, f->root.inode, "file");
 	fd = fsg_inode_get_fd(f->table, file);
 	assert_int_equal(unlinkat(f->anchor.fd, "file", 0), 0);
-	fsg_inode_unlinked(f->table, &file->key, fd);
+	fsg_inode_unlinked(f->table, &file->key, fd_dup(fd));
 	fsg_inode_put_fd(f->table, file);
 	evict_all(f);
 	assert_true(fsg_inode_get_fd(f->table, file) >= 0);
 	fsg_inode_put_fd(f->table, file);
+	fsg_inode_forget(f->table, file, 1);
+}
+
+/* What a file has open is another way to it. */
+static void open_files_are_known_until_they_are_removed(void **state)
+{
+	Fixture *f = *state;
+	FsgFile a = { .fd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
+	FsgFile b = { .fd = dup(a.fd) }, c = { .fd = dup(a.fd) };
+	FsgFile *const order[] = { &b, &c, &a };
+	FsgInode *file;
+
+	assert_int_equal(mknodat(f->anchor.fd, "file", S_IFREG | 0644, 0), 0);
+	file = look_up(f, f->root.inode, "file");
+	assert_int_equal(fsg_inode_dup_file_fd(f->table, file), -1);
+	fsg_inode_add_file(f->table, file, &a);
+	fsg_inode_add_file(f->table, file, &b);
+	fsg_inode_add_file(f->table, file, &c);
+	for (size_t i = 0; i < G_N_ELEMENTS(order); i++) {
+		FD_AUTO copy = fsg_inode_dup_file_fd(f->table, file);
+
+		assert_true(copy >= 0);
+		assert_true(fsg_inode_has_handles(f->table, file));
+		fsg_inode_remove_file(f->table, file, order[i]);
+		fd_close(&order[i]->fd);
+	}
+	assert_false(fsg_inode_has_handles(f->table, file));
+	assert_int_equal(fsg_inode_dup_file_fd(f->table, file), -1);
 	fsg_inode_forget(f->table, file, 1);
 }
 
@@ -295,6 +324,7 @@ int main(void)
 		TEST(what_is_not_there_any_more_is_stale),
 		TEST(a_link_in_the_place_of_a_directory_is_stale),
 		TEST(an_unlinked_inode_keeps_its_fd),
+		TEST(open_files_are_known_until_they_are_removed),
 		TEST(a_move_above_its_own_parent_makes_no_ring),
 	};
 
