@@ -29,16 +29,26 @@ static void file_free(FsgView *view, FsgFile *file)
 	g_free(file);
 }
 
-static FsgFile *new_file(FsgView *view, FsgInode *inode, int flags, int take_fd)
+/* Up to this size reading a file takes one request, as much as handing it over, and none when it is read again. */
+#define SMALL_BYTES (128 * 1024)
+
+/* Passthrough unless it is not for this file: the kernel would append for as long as the file is open, whatever fcntl says
+ * meanwhile; and it would wait for a server in the program's own call. If others have handed the file over,
+ * it is so for all. */
+static bool is_worth_handing_over(const FsgInode *inode, int flags, uint64_t size)
+{
+	if ((flags & O_APPEND) || !fsg_inode_is_local(inode))
+		return false;
+	return (flags & O_ACCMODE) != O_RDONLY || size > SMALL_BYTES;
+}
+
+static FsgFile *new_file(FsgView *view, FsgInode *inode, int flags, uint64_t size, int take_fd)
 {
 	FsgFile *file = fsg_file_new(fsg_inode_ref(view->inodes, inode), take_fd);
 
 	fsg_inode_add_file(view->inodes, inode, file);
-	/* The kernel would append for as long as the file is open, whatever fcntl says meanwhile: such a file
-	 * goes through us, unless others have already handed it over. So does what a server is asked for. */
 	file->backing_id = fsg_passthrough_take(
-		view->passthrough, inode,
-		(flags & O_APPEND) || !fsg_inode_is_local(inode) ? -1 : file->fd);
+		view->passthrough, inode, is_worth_handing_over(inode, flags, size) ? take_fd : -1);
 	file->writes = (flags & O_ACCMODE) != O_RDONLY;
 	return file;
 }
@@ -68,13 +78,21 @@ static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_fi
 			return fd;
 		}
 	}
-	*ret_file = new_file(view, inode, flags, fd);
+	*ret_file = new_file(view, inode, flags, fd >= 0 ? ret_stx->stx_size : 0, fd);
 	if ((flags & O_DIRECT) && (*ret_file)->backing_id > 0 &&
 	    (r = check_direct(*ret_file)) < 0) {
 		file_free(view, *ret_file);
 		return r;
 	}
 	return 0;
+}
+
+/* Whether closing it tells nothing that has to be known at once: no mapping of it can have been written, and the
+ * file system reports every error with the write. Closing such a file asks nothing of us but the RELEASE, which nobody
+ * waits for. */
+static bool closes_silently(const FsgFile *file, int flags)
+{
+	return (flags & O_ACCMODE) != O_RDWR && fsg_inode_is_local(file->inode);
 }
 
 void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -90,6 +108,7 @@ void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)file;
+	fi->noflush = closes_silently(file, fi->flags);
 	/* The pages that the kernel has are good if nothing about the file changed since it was opened
 	 * last, by whomever. */
 	if (file->fd >= 0 && file->backing_id == 0)
@@ -149,7 +168,8 @@ static int hold_new(FsgView *view, FsgInode *dir, const char *name, int flags, i
 		fd_close(&take_fd);
 		return r;
 	}
-	*ret_file = new_file(view, fsg_inode_from_id(view->inodes, ret_entry->ino), flags, take_fd);
+	*ret_file =
+		new_file(view, fsg_inode_from_id(view->inodes, ret_entry->ino), flags, 0, take_fd);
 	return 0;
 }
 
@@ -229,6 +249,7 @@ void fsg_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)file;
+	fi->noflush = closes_silently(file, fi->flags);
 	if (!fsg_reply_create(req, view, &entry, fi, file->backing_id))
 		file_free(view, file);
 }

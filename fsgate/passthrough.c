@@ -53,42 +53,14 @@ void fsg_passthrough_free(FsgPassthrough *passthrough)
 	g_free(passthrough);
 }
 
-/* A serving thread's sets, which never change but here. */
-static __thread struct {
-	bool known;
-	uint64_t effective, permitted, inheritable;
-} sets;
-
-/* The one call that needs the capability, which serving threads do not have in effect otherwise. */
-static int call_as_admin(FsgPassthrough *passthrough, unsigned long request, void *argument)
-{
-	int r = sets.known ? 0 : sys_capget(&sets.effective, &sets.permitted, &sets.inheritable);
-
-	if (r < 0)
-		return r;
-	sets.known = true;
-	if (!(sets.permitted & 1ull << CAP_SYS_ADMIN))
-		return -EPERM;
-	r = sys_capset(sets.effective | 1ull << CAP_SYS_ADMIN, sets.permitted, sets.inheritable);
-	if (r < 0)
-		return r;
-	r = ioctl(fsg_device_fd(passthrough->device), request, argument);
-	if (r < 0)
-		r = -errno;
-	/* Giving up a capability does not fail; if it did, this thread must not serve on with it. */
-	if (sys_capset(sets.effective, sets.permitted, sets.inheritable) < 0)
-		_exit(1);
-	return r;
-}
-
 static int32_t backing_open(FsgPassthrough *passthrough, int fd)
 {
 	BackingMap map = { .fd = fd };
-	int r = call_as_admin(passthrough, BACKING_OPEN, &map);
+	int r = ioctl(fsg_device_fd(passthrough->device), BACKING_OPEN, &map);
 
 	if (r > 0)
 		return r;
-	__atomic_store_n(&passthrough->refused, r < 0 ? -r : EIO, __ATOMIC_RELAXED);
+	__atomic_store_n(&passthrough->refused, r < 0 ? errno : EIO, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -97,7 +69,7 @@ static void backing_close(FsgPassthrough *passthrough, int32_t id)
 	uint32_t argument = (uint32_t)id;
 
 	if (id > 0)
-		(void)call_as_admin(passthrough, BACKING_CLOSE, &argument); /* else gone already */
+		(void)ioctl(fsg_device_fd(passthrough->device), BACKING_CLOSE, &argument);
 }
 
 static bool is_on(const FsgPassthrough *passthrough)
