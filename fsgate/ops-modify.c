@@ -5,6 +5,7 @@
  * never for a pinned object: moving that is what is refused here. */
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
+#include "fsgate/place.h"
 
 #include "common/fd-util.h"
 #include "common/path-util.h"
@@ -92,7 +93,7 @@ void fsg_op_symlink(fuse_req_t req, const char *text, fuse_ino_t parent, const c
 /* The object that a name stands for before it is removed or moved. */
 typedef struct {
 	int dirfd; /* of its directory; a user of the inode's fd */
-	int fd;	   /* O_PATH; -1 when there is none (only a rename's target may be absent) */
+	int fd;	   /* O_PATH; -1 when there is none, or it is not needed */
 	FsgInodeKey key;
 	nlink_t nlink;
 	bool is_dir;
@@ -106,8 +107,10 @@ static void victim_clear(FsgView *view, FsgInode *dir, Victim *victim)
 	fd_close(&victim->fd);
 }
 
-/* Whether the name may be removed or moved, and what it is. An absent one is -ENOENT. */
-static int victim_open(FsgView *view, FsgInode *dir, const char *name, Victim *ret_victim)
+/* Whether the name may be removed or moved, and what it is. An absent one is -ENOENT. With may_go it is opened: were this
+ * its last name, nothing would lead to it afterwards. dir_known: the directory has been looked at just now. */
+static int victim_open(FsgView *view, FsgInode *dir, const char *name, bool may_go, bool dir_known,
+		       Victim *ret_victim)
 {
 	struct statx stx;
 	int r;
@@ -119,15 +122,21 @@ static int victim_open(FsgView *view, FsgInode *dir, const char *name, Victim *r
 		return -EBUSY;
 	if (fsg_view_hides(view, dir, name))
 		return -ENOENT;
-	if ((r = fsg_get_dir_fd(view, dir)) < 0)
+	r = dir_known ? fsg_inode_get_fd(view->inodes, dir) : fsg_get_dir_fd(view, dir);
+	if (r < 0)
 		return r;
 	ret_victim->dirfd = r;
-	r = resolve_child(ret_victim->dirfd, name, dir->anchor->cross_mounts);
+	if (may_go)
+		r = resolve_child(ret_victim->dirfd, name, dir->anchor->cross_mounts);
+	else
+		r = fsg_stat_child(dir->anchor, ret_victim->dirfd, name, &stx);
 	if (r < 0)
 		return r == -EXDEV ? -EBUSY : r; /* a host mount point: as on the host */
-	ret_victim->fd = r;
-	if (statx(ret_victim->fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
-		return -errno;
+	if (may_go) {
+		ret_victim->fd = r;
+		if (statx(r, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
+			return -errno;
+	}
 	ret_victim->key = fsg_inode_key(dir->anchor, &stx);
 	ret_victim->nlink = stx.stx_nlink;
 	ret_victim->is_dir = S_ISDIR(stx.stx_mode);
@@ -151,7 +160,7 @@ static void remove_name(fuse_req_t req, FsgOp op, fuse_ino_t parent, const char 
 	int r = fsg_gate(op, dir);
 
 	if (r == 0)
-		r = victim_open(view, dir, name, &victim);
+		r = victim_open(view, dir, name, true, false, &victim);
 	if (r == 0)
 		r = unlinkat(victim.dirfd, name, flags) == 0 ? 0 : -errno;
 	if (r == 0)
@@ -174,19 +183,21 @@ static int rename_checked(FsgView *view, FsgInode *from_dir, const char *from, F
 			  const char *to, unsigned int flags)
 {
 	Victim moved = { .dirfd = -1, .fd = -1 }, target = { .dirfd = -1, .fd = -1 };
-	int r = victim_open(view, from_dir, from, &moved);
+	bool exchange = (flags & RENAME_EXCHANGE) != 0;
+	int r = victim_open(view, from_dir, from, false, false, &moved);
+	bool found = r == 0;
 
-	if (r == 0)
-		r = victim_open(view, to_dir, to, &target);
-	if (r == -ENOENT && moved.fd >= 0 && target.dirfd >= 0 && !(flags & RENAME_EXCHANGE))
+	if (found)
+		r = victim_open(view, to_dir, to, !exchange, to_dir == from_dir, &target);
+	if (r == -ENOENT && found && target.dirfd >= 0 && !exchange)
 		r = 0; /* nothing is replaced */
-	else if (r == -ENOENT && moved.fd >= 0 && fsg_view_hides(view, to_dir, to))
+	else if (r == -ENOENT && found && fsg_view_hides(view, to_dir, to))
 		r = -EACCES;
 	if (r == 0)
 		r = sys_renameat2(moved.dirfd, from, target.dirfd, to, flags);
 	if (r == 0) {
 		fsg_inode_renamed(view->inodes, &moved.key, to_dir, to);
-		if (flags & RENAME_EXCHANGE)
+		if (exchange)
 			fsg_inode_renamed(view->inodes, &target.key, from_dir, from);
 		else if (target.fd >= 0)
 			victim_is_gone(view, &target);
