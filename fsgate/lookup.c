@@ -360,6 +360,12 @@ static int find_entry(const FsgView *view, const FsgAnchor *anchor, int dirfd, c
 
 int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry)
 {
+	return fsg_lookup_in(view, dir, -1, name, ret_entry);
+}
+
+int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
+		  struct fuse_entry_param *ret_entry)
+{
 	FsgNode *node = fsg_node_find_child(fsg_inode_node(view->inodes, dir), name);
 	int dirfd, fd, r = path_check_name(name);
 	struct statx stx;
@@ -371,10 +377,14 @@ int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry
 		return node_entry(view, node, ret_entry);
 	if (dir->kind != FSG_INODE_HOST || fsg_view_hides(view, dir, name))
 		return -ENOENT;
-	if ((dirfd = fsg_get_dir_fd(view, dir)) < 0)
+	if (held_dirfd >= 0 && (r = fsg_view_act_as(dir->anchor)) < 0)
+		return r;
+	dirfd = held_dirfd >= 0 ? held_dirfd : fsg_get_dir_fd(view, dir);
+	if (dirfd < 0)
 		return dirfd;
 	r = find_entry(view, dir->anchor, dirfd, name, &stx, &fd);
-	fsg_inode_put_fd(view->inodes, dir);
+	if (held_dirfd < 0)
+		fsg_inode_put_fd(view->inodes, dir);
 	/* A directory that leads to a mount: laid over the host's, or in its place whatever it is. */
 	if (node && (r < 0 || !S_ISDIR(stx.stx_mode))) {
 		fd_close(&fd);

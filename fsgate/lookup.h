@@ -10,6 +10,10 @@
  * the host says. */
 int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry);
 
+/* The same for several names of one directory: held_dirfd is what fsg_get_dir_fd gave for it, or -1. */
+int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
+		  struct fuse_entry_param *ret_entry);
+
 /* The same for what was just made in dir and is open at fd: whatever has the name by now, the entry is this
  * object. The thread acts for the mount. */
 int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,

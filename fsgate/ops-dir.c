@@ -87,6 +87,7 @@ typedef struct {
 	FsgView *view;
 	FsgDir *handle;
 	bool plus;
+	int dirfd; /* with plus, of a host directory: to look its entries up in; else -1 */
 	char *at;
 	size_t left;
 } Listing;
@@ -116,7 +117,8 @@ static bool add_plus(Listing *listing, const Entry *entry)
 	if (need > listing->left)
 		return false;
 	if (!dots) {
-		int r = fsg_lookup(listing->view, listing->handle->inode, entry->name, &param);
+		int r = fsg_lookup_in(listing->view, listing->handle->inode, listing->dirfd,
+				      entry->name, &param);
 
 		if (r == -ENOENT)
 			return true;
@@ -272,6 +274,7 @@ static void list(fuse_req_t req, FsgInode *inode, size_t size, off_t offset, Fsg
 		.view = view,
 		.handle = handle,
 		.plus = plus,
+		.dirfd = plus ? fsg_get_dir_fd(view, inode) : -1,
 		.at = buffer,
 		.left = MIN(size, LIST_BYTES_MOST),
 	};
@@ -285,6 +288,8 @@ static void list(fuse_req_t req, FsgInode *inode, size_t size, off_t offset, Fsg
 						 : list_overlay(&listing, offset);
 		g_mutex_unlock(&handle->lock);
 	}
+	if (listing.dirfd >= 0)
+		fsg_inode_put_fd(view->inodes, inode);
 	/* What was listed before an error is given; the error comes again with the next request. */
 	if (r < 0 && listing.at == buffer)
 		fsg_reply_result(req, FSG_OP_READDIR, r);
