@@ -50,29 +50,30 @@ typedef enum {
 
 typedef struct FsgFile FsgFile;
 
+/* A view that was searched has a million of these: fields that are small stand together. */
 struct FsgInode {
 	/* constant */
-	FsgInodeKey key; /* first: the table's keys are its values then, and take no room */
-	FsgInodeKind kind;
+	FsgInodeKey key;   /* first: the table's keys are its values then, and take no room */
 	FsgAnchor *anchor; /* HOST, BLOCKED */
-	mode_t type;	   /* S_IFMT of its mode */
+	FsgInodeKind kind;
+	mode_t type; /* S_IFMT of its mode */
 	/* under the table's lock */
 	uint64_t lookups;
 	unsigned int refs;
-	FsgFile *files;	  /* open ones: who has one may use the object wherever it is */
-	FsgInode *parent; /* a reference; NULL for roots of anchors and for nodes */
+	FsgLinkKind link_kind; /* of a link, whose text never changes */
+	FsgFile *files;	       /* open ones: who has one may use the object wherever it is */
+	FsgInode *parent;      /* a reference; NULL for roots of anchors and for nodes */
 	char *name;
 	FsgNode *node;	       /* the tree node laid over it, or whose form it is; or NULL */
 	int fd;		       /* O_PATH, or -1 when it is not cached */
 	unsigned int fd_users; /* calls that are using fd now */
+	FsgInode *lru_prev, *lru_next; /* among the cached and not pinned */
 	bool fd_pinned;	  /* must not be closed: an anchor's root, or unlinked and still in use */
 	bool fd_borrowed; /* it is the anchor's own, which never closes (then pinned too) */
-	FsgInode *lru_prev, *lru_next; /* among the cached and not pinned */
 	/* under passthrough's lock: how many have it open in which way */
 	int32_t backing_id;
 	unsigned int passed_opens, cached_opens;
-	FsgStamp *stamp;       /* NULL until it was opened, which most never are; owned */
-	FsgLinkKind link_kind; /* of a link, whose text never changes */
+	FsgStamp *stamp; /* NULL until it was opened, which most never are; owned */
 };
 
 /* Whether anything may be changed in it. */
