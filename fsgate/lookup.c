@@ -323,19 +323,16 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 		     struct fuse_entry_param *ret_entry)
 {
-	int path_fd = fd_reopen(view->proc_fd, fd, O_PATH);
+	/* As long as it is open, that fd serves; an ACL is asked of one that is here. */
+	FD_AUTO path_fd = view->enters_others ? fd_reopen(view->proc_fd, fd, O_PATH) : -1;
 	struct statx stx;
 
 	memset(ret_entry, 0, sizeof *ret_entry);
-	if (path_fd < 0)
+	if (view->enters_others && path_fd < 0)
 		return path_fd;
-	if (statx(path_fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0) {
-		int r = -errno;
-
-		fd_close(&path_fd);
-		return r;
-	}
-	return host_entry(view, dir, name, NULL, &stx, path_fd, ret_entry);
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
+		return -errno;
+	return host_entry(view, dir, name, NULL, &stx, fd_steal(&path_fd), ret_entry);
 }
 
 /* What the entry is, and its fd where one is needed at once: a directory is opened, for names will be looked up in it,
