@@ -3,7 +3,8 @@
  * It has a directory with the files "0" to "9", of five bytes each, that can be read and written (what is written goes
  * nowhere). Prints a byte when it is mounted. Then each byte on its standard input is a command, acknowledged with
  * another one: 'h' all requests are left unanswered from now on, each in a thread of its own; 'g' they are answered,
- * and those that wait are. It unmounts and ends at the end of its input, so that it cannot outlive the test.
+ * and those that wait are. 'q' it unmounts and ends, as at the end of its input; what waits gets an error. It also ends
+ * when it has hung for HANG_SECONDS: a test that waits for it without end could not even be killed.
  *
  * Root's only: it is mounted without the help of fusermount3, in the mount namespace that it is started in. */
 #define FUSE_USE_VERSION 314
@@ -18,8 +19,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#define FILES	10
-#define CONTENT "hello"
+#define HANG_SECONDS 30
+#define FILES	     10
+#define CONTENT	     "hello"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -184,10 +186,12 @@ int main(int argc, char *argv[])
 	do {
 		if (write(STDOUT_FILENO, "", 1) != 1 || read(STDIN_FILENO, &command, 1) != 1)
 			break;
+		if (command == 'q')
+			break;
 		set_hung(command == 'h');
+		alarm(command == 'h' ? HANG_SECONDS : 0); /* its signal ends this process */
 	} while (true);
-	set_hung(false);
-	(void)umount2(argv[1], MNT_DETACH);
-	/* The device closes with the process: what still waits gets an error. */
+	/* Forced: what waits is not answered. The device closes with the process. */
+	(void)umount2(argv[1], MNT_FORCE | MNT_DETACH);
 	_exit(0);
 }
