@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#define RACE_SECONDS 4
+#define RACE_SECONDS 10
 #define CANARY	     "outside canary"
 
 typedef struct {
