@@ -6,6 +6,7 @@
 #include "fsgate/request.h"
 
 #include "common/fd-util.h"
+#include "common/path-util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,8 +180,10 @@ static int hold_new(FsgView *view, FsgInode *dir, const char *name, int flags, i
 static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mode, int flags,
 		       struct fuse_entry_param *ret_entry, FsgFile **ret_file)
 {
-	int r = fsg_gate_create(dir), fd;
+	int r = fsg_gate_create(dir), bad = path_check_name(name), fd;
 
+	if (bad < 0)
+		return bad;
 	if (r == -EROFS || is_taken(view, dir, name)) {
 		/* On a read-only file system an existing file may be opened for reading with O_CREAT. */
 		if (flags & O_EXCL)
