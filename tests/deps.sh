@@ -62,7 +62,7 @@ if has apt-get; then
   packages=(build-essential meson ninja-build pkgconf fuse3 libfuse3-dev libseccomp-dev
     libglib2.0-dev libjson-glib-dev libcmocka-dev)
   add_tests clang clang-format clang-tidy libclang-rt-14-dev git sqlite3 python3 python3-venv acl attr
-  add_tests bubblewrap procps bindfs
+  add_tests bubblewrap procps bindfs fio stress-ng
   # later releases have another clang: the package without a number is the one that fits
   if [ -n "$with_tests" ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then
     packages=("${packages[@]/libclang-rt-14-dev/libclang-rt-dev}")
@@ -84,7 +84,7 @@ elif has dnf; then
   packages=(gcc gcc-c++ make meson ninja-build pkgconf-pkg-config fuse3 fuse3-devel libseccomp-devel
     glib2-devel json-glib-devel libcmocka-devel)
   add_tests clang clang-tools-extra compiler-rt libasan libubsan libtsan git-core sqlite python3 acl attr
-  add_tests bubblewrap procps-ng
+  add_tests bubblewrap procps-ng fio stress-ng
   if needs_node; then
     packages+=(nodejs nodejs-npm)
   fi
@@ -95,7 +95,7 @@ elif has dnf; then
   fi
 elif has pacman; then
   packages=(gcc make meson ninja pkgconf fuse3 libseccomp glib2 glib2-devel json-glib cmocka)
-  add_tests clang compiler-rt git sqlite python acl attr bubblewrap procps-ng
+  add_tests clang compiler-rt git sqlite python acl attr bubblewrap procps-ng fio stress-ng
   if needs_node; then
     packages+=(nodejs npm)
   fi
