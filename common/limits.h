@@ -31,3 +31,8 @@
 #define LIMIT_THREADS_PER_MOUNT 16
 /* Bytes of all queued requests of a gateway; further ones fail. */
 #define LIMIT_QUEUED_REQUEST_BYTES (64 * 1024 * 1024)
+/* Rows of the gateway's record of denials. Equal ones share a row; past this the row that was touched least
+ * recently goes, and is counted as dropped. */
+#define LIMIT_DENIALS 256
+/* Bytes kept of a denial's path or link text, with the NUL: a path of the view has no bound of its own. */
+#define LIMIT_DENIAL_PATH_BYTES LIMIT_PATH_BYTES

@@ -1,0 +1,54 @@
+/* What was refused and why: a bounded record, read by `stella-fsgate status` and by the executor.
+ *
+ * Bounded whatever an agent does: LIMIT_DENIALS rows, each with texts of at most LIMIT_DENIAL_PATH_BYTES. Equal
+ * refusals (operation, path, reason, errno) share a row and are counted. When there is no room the row that was
+ * touched least recently goes; the totals, also by reason, never lose anything.
+ *
+ * Any thread at once; the lock is a leaf. Nothing here is reached while nothing is refused. */
+#pragma once
+
+#include "common/denial-reason.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct FsgDenials FsgDenials;
+
+/* One row. In fsg_denials_add() the texts are borrowed and count, seq and cut are not read. */
+typedef struct {
+	const char *op; /* the operation's name; static storage */
+	char *path;	/* view path as far as is known, "" when nothing is */
+	char *mount;	/* view path of its mount, or NULL: part of no mount */
+	char *target;	/* the link's text (symlink-escape), or NULL */
+	DenialReason reason;
+	int errnum; /* positive; 0: recorded, but not refused (a link's text in a sandbox) */
+	pid_t pid;  /* who asked last, as whoever mounted the view numbers processes; 0: unknown */
+	gint64 time_us; /* of the last one, since the epoch */
+	uint64_t count;
+	uint64_t seq; /* of the last one: grows with every denial */
+	bool cut;     /* a text was longer than what is kept */
+} FsgDenial;
+
+FsgDenials *fsg_denials_new(void);
+void fsg_denials_free(FsgDenials *denials); /* NULL is allowed */
+
+/* Records one. */
+void fsg_denials_add(FsgDenials *denials, const FsgDenial *denial);
+
+/* From now on what is refused opens new rows, so that rows after the returned number count nothing from
+ * before: where an exec begins. */
+uint64_t fsg_denials_mark(FsgDenials *denials);
+
+typedef struct {
+	GPtrArray *rows;  /* FsgDenial, in the order of their seq; owned */
+	uint64_t last;	  /* of the newest: what to ask from next time */
+	uint64_t total;	  /* all denials ever */
+	uint64_t dropped; /* of those: no longer in any row */
+	uint64_t by_reason[_DENIAL_N];
+} FsgDenialList;
+
+/* A copy of the rows whose seq is above `since` (0: all), to be cleared. */
+void fsg_denials_list(FsgDenials *denials, uint64_t since, FsgDenialList *ret_list);
+void fsg_denial_list_clear(FsgDenialList *list);
