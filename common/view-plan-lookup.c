@@ -131,6 +131,11 @@ static bool is_deeper_in_view(const ViewPlan *plan, const ViewEntry *entry, cons
 	return by_host && strlen(entry->view_path) > strlen(by_host->host_path);
 }
 
+bool view_plan_names(const ViewPlan *plan, const char *path)
+{
+	return view_plan_find_by_view_path(plan, path) || is_in_frame(plan, path);
+}
+
 char *view_plan_locate(const ViewPlan *plan, const char *path)
 {
 	g_autofree char *clean = path_clean_from(plan->working_dir ? plan->working_dir : "/", path);

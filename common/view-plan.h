@@ -97,6 +97,10 @@ char *view_plan_to_view_path(const ViewPlan *plan, const char *host_path);
  * path; a path that is both is the host's, unless the view's mount is the deeper one. NULL when no mount, directory on the way to one, or sandbox place (/tmp, /usr) covers it. */
 char *view_plan_locate(const ViewPlan *plan, const char *path);
 
+/* Whether a view path (clean) names a mount, what is below one, a directory on the way to one, or a place of the
+ * sandbox's own (/tmp, /usr): not that anything exists there. */
+bool view_plan_names(const ViewPlan *plan, const char *path);
+
 /* View paths of all writable entries, plus /tmp for a sandbox: what an agent is told. NULL-terminated;
  * the caller frees with g_strfreev. */
 char **view_plan_writable(const ViewPlan *plan);

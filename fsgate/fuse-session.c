@@ -37,10 +37,11 @@ static int session_new(FsgView *view, bool allow_other, FsgSession **ret_session
 					   : "fsname=" FSG_FS_SOURCE ",subtype=" FSG_FS_SUBTYPE,
 			       NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(3, (char **)(uintptr_t)argv);
+	const struct fuse_lowlevel_ops ops = fsg_observed_ops();
 	FsgSession *session = g_new0(FsgSession, 1);
 
 	session->view = view;
-	session->fuse = fuse_session_new(&args, &fsg_ops, sizeof fsg_ops, view);
+	session->fuse = fuse_session_new(&args, &ops, sizeof ops, view);
 	fuse_opt_free_args(&args);
 	if (!session->fuse) {
 		(void)fsg_session_free(session, 0);

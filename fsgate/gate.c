@@ -2,6 +2,8 @@
  * that could change between its answer and the operation. */
 #include "fsgate/gate.h"
 
+#include "fsgate/refusal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
@@ -29,13 +31,18 @@ const char *fsg_op_name(FsgOp op)
 	return gate_rows[op].name;
 }
 
+static int check_writable(const FsgInode *inode)
+{
+	return fsg_inode_is_writable(inode) ? 0 : fsg_refuse_change(inode, -EROFS);
+}
+
 int fsg_gate(FsgOp op, const FsgInode *inode)
 {
 	switch (op < _FSG_OP_N ? gate_rows[op].needs : NEEDS_NOTHING) {
 	case NEEDS_READ:
 		return 0;
 	case NEEDS_WRITE:
-		return fsg_inode_is_writable(inode) ? 0 : -EROFS;
+		return check_writable(inode);
 	case NEEDS_FLAGS: /* its own function decides; asking here is a mistake: refused */
 	case NEEDS_NOTHING:
 		break;
@@ -51,15 +58,15 @@ int fsg_gate_open(const FsgInode *inode, int flags)
 		return -EINVAL;
 	if (mode == O_RDONLY && !(flags & O_TRUNC))
 		return 0;
-	return fsg_inode_is_writable(inode) ? 0 : -EROFS;
+	return check_writable(inode);
 }
 
 int fsg_gate_access(const FsgInode *inode, int mask)
 {
-	return !(mask & W_OK) || fsg_inode_is_writable(inode) ? 0 : -EROFS;
+	return mask & W_OK ? check_writable(inode) : 0;
 }
 
 int fsg_gate_create(const FsgInode *dir)
 {
-	return fsg_inode_is_writable(dir) ? 0 : -EROFS;
+	return check_writable(dir);
 }

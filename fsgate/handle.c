@@ -1,6 +1,8 @@
 /* Handles; see handle.h. Freeing one needs the inode table, so ops-file.c and ops-dir.c do it. */
 #include "fsgate/handle.h"
 
+#include "fsgate/refusal.h"
+
 #include <errno.h>
 
 struct FsgHandleBudget {
@@ -31,7 +33,7 @@ int fsg_handle_budget_take(FsgHandleBudget *budget)
 	if (__atomic_add_fetch(&budget->used, 1, __ATOMIC_RELAXED) <= budget->most)
 		return 0;
 	fsg_handle_budget_return(budget);
-	return -ENFILE;
+	return fsg_refuse(DENIAL_FD_BUDGET, -ENFILE);
 }
 
 void fsg_handle_budget_return(FsgHandleBudget *budget)

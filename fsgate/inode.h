@@ -26,6 +26,9 @@ typedef enum {
 	FSG_INODE_BLOCKED,   /* a host mount point below an anchor: an empty read-only stand-in */
 } FsgInodeKind;
 
+/* In the number of a BLOCKED inode: it stands in for a directory of ours, not for a host mount. */
+#define FSG_INO_PRIVATE (1ull << 60)
+
 typedef struct {
 	unsigned int anchor_id;
 	uint64_t dev;

@@ -8,6 +8,7 @@
 #include "common/path-util.h"
 #include "common/resolve.h"
 #include "fsgate/place.h"
+#include "fsgate/refusal.h"
 #include "fsgate/symlink.h"
 
 #include <errno.h>
@@ -140,6 +141,13 @@ out:
 	return 0;
 }
 
+static int check_connected(int fd)
+{
+	int r = resolve_check_connected(fd);
+
+	return r == -ESTALE ? fsg_refuse(DENIAL_MOVED_OUT, r) : r;
+}
+
 /* Whether the name that the object was last seen by still leads to it, from a directory that is inside the
  * mount. An object without any name is nowhere, and so not outside either. */
 static int check_place(FsgView *view, FsgInode *inode, int fd)
@@ -147,7 +155,7 @@ static int check_place(FsgView *view, FsgInode *inode, int fd)
 	struct statx stx;
 
 	if (inode->type == S_IFDIR)
-		return resolve_check_connected(fd);
+		return check_connected(fd);
 	if (fsg_place_stat(view, inode, &stx) == 0)
 		return 0;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_NLINK, &stx) != 0)
@@ -204,6 +212,7 @@ int fsg_reopen(FsgView *view, int fd, int flags)
 	opened = fd_reopen(view->proc_fd, fd, flags | O_NONBLOCK);
 	if (opened != -EAGAIN)
 		return opened;
+	(void)fsg_refuse(DENIAL_HOST_LEASE, -EAGAIN); /* when that stays the answer */
 	if (__atomic_add_fetch(&view->lease_waits, 1, __ATOMIC_RELAXED) <= LEASE_WAITS_MOST)
 		opened = fd_reopen(view->proc_fd, fd, flags);
 	__atomic_sub_fetch(&view->lease_waits, 1, __ATOMIC_RELAXED);
@@ -220,7 +229,7 @@ int fsg_get_dir_fd(FsgView *view, FsgInode *dir)
 		return r;
 	if ((fd = fsg_inode_get_fd(view->inodes, dir)) < 0)
 		return fd;
-	if (!dir->fd_borrowed && (r = resolve_check_connected(fd)) < 0) {
+	if (!dir->fd_borrowed && (r = check_connected(fd)) < 0) {
 		fsg_inode_put_fd(view->inodes, dir);
 		return r;
 	}
@@ -266,7 +275,7 @@ static int node_entry(FsgView *view, const FsgNode *node, struct fuse_entry_para
 
 /* What is mounted on the host at dir/name is not part of the mount: an empty, read-only stand-in of the
  * same kind shows. Its number is a hash of where it is. */
-static int blocked_entry(FsgView *view, FsgInode *dir, const char *name,
+static int blocked_entry(FsgView *view, FsgInode *dir, const char *name, bool is_private,
 			 struct fuse_entry_param *ret_entry)
 {
 	uint64_t hash = fsg_shown_ino(view, dir) * 0x9e3779b97f4a7c15u;
@@ -284,7 +293,9 @@ static int blocked_entry(FsgView *view, FsgInode *dir, const char *name,
 	fsg_inode_put_fd(view->inodes, dir);
 	for (const char *c = name; *c; c++)
 		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-	stx.stx_ino = (hash & ((1ull << 62) - 1)) | 1ull << 61;
+	stx.stx_ino = (hash & (FSG_INO_PRIVATE - 1)) | 1ull << 61;
+	if (is_private)
+		stx.stx_ino |= FSG_INO_PRIVATE;
 	inode = fsg_inode_ensure(view->inodes, FSG_INODE_BLOCKED, dir->anchor, &stx, dir, name,
 				 NULL, -1);
 	stat_made_up(view, inode, NULL, &ret_entry->attr);
@@ -303,7 +314,7 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 	if (S_ISDIR(stx->stx_mode) &&
 	    fsg_view_is_private(view, makedev(stx->stx_dev_major, stx->stx_dev_minor),
 				stx->stx_ino))
-		return blocked_entry(view, dir, name, ret_entry);
+		return blocked_entry(view, dir, name, true, ret_entry);
 	alias = fsg_anchor_find_alias(anchor, makedev(stx->stx_dev_major, stx->stx_dev_minor),
 				      stx->stx_ino);
 	if (alias) {
@@ -372,8 +383,10 @@ int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name
 		return r;
 	if (node && (node->kind != FSG_NODE_DIR || dir->kind != FSG_INODE_HOST))
 		return node_entry(view, node, ret_entry);
-	if (dir->kind != FSG_INODE_HOST || fsg_view_hides(view, dir, name))
+	if (dir->kind != FSG_INODE_HOST)
 		return -ENOENT;
+	if (fsg_view_hides(view, dir, name))
+		return fsg_refuse(DENIAL_HIDDEN, -ENOENT);
 	if (held_dirfd >= 0 && (r = fsg_view_act_as(dir->anchor)) < 0)
 		return r;
 	dirfd = held_dirfd >= 0 ? held_dirfd : fsg_get_dir_fd(view, dir);
@@ -388,7 +401,7 @@ int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name
 		return node_entry(view, node, ret_entry);
 	}
 	if (r == -EXDEV)
-		return blocked_entry(view, dir, name, ret_entry);
+		return blocked_entry(view, dir, name, false, ret_entry);
 	if (r < 0)
 		return r;
 	return host_entry(view, dir, name, node, &stx, fd, ret_entry);

@@ -3,6 +3,7 @@
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/passthrough.h"
+#include "fsgate/refusal.h"
 #include "fsgate/request.h"
 
 #include "common/fd-util.h"
@@ -189,10 +190,10 @@ static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mo
 		if (flags & O_EXCL)
 			return r < 0 ? r : -EEXIST;
 		r = open_existing(view, dir, name, flags, ret_entry, ret_file);
-		return r == -ENOENT ? -EROFS : r;
+		return r == -ENOENT ? fsg_gate_create(dir) : r;
 	}
 	if (fsg_view_hides(view, dir, name))
-		return -EACCES;
+		return fsg_refuse(DENIAL_HIDDEN, -EACCES);
 	if ((r = fsg_handle_budget_take(view->handles)) < 0)
 		return r;
 	fd = create_new(view, dir, name, mode, flags);

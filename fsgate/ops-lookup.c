@@ -1,6 +1,7 @@
 /* Lookup, forget, attributes, link texts, statfs, access. */
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
+#include "fsgate/refusal.h"
 #include "fsgate/symlink.h"
 
 #include "common/fd-util.h"
@@ -93,9 +94,9 @@ static int check_owner(const FsgView *view, const struct stat *now, const struct
 {
 	(void)view;
 	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != now->st_uid)
-		return -EPERM;
+		return fsg_refuse(DENIAL_CHOWN, -EPERM);
 	if ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != now->st_gid)
-		return -EPERM;
+		return fsg_refuse(DENIAL_CHOWN, -EPERM);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/place.h"
+#include "fsgate/refusal.h"
 
 #include "common/fd-util.h"
 #include "common/path-util.h"
@@ -27,7 +28,7 @@ static int begin_make(FsgView *view, FsgOp op, FsgInode *dir, const char *name)
 	if (fsg_node_find_child(fsg_inode_node(view->inodes, dir), name))
 		return -EEXIST;
 	if (fsg_view_hides(view, dir, name))
-		return -EACCES;
+		return fsg_refuse(DENIAL_HIDDEN, -EACCES);
 	return fsg_get_dir_fd(view, dir);
 }
 
@@ -67,7 +68,7 @@ void fsg_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 	(void)rdev; /* means something for devices only, which are not made */
 	if (r >= 0) {
 		if (type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
-			r = -EPERM;
+			r = fsg_refuse(DENIAL_DEVICE_NODE, -EPERM);
 		else
 			r = mknodat(r, name, type | fsg_allowed_mode(type, mode), 0) == 0 ? 0
 											  : -errno;
@@ -119,9 +120,9 @@ static int victim_open(FsgView *view, FsgInode *dir, const char *name, bool may_
 	if ((r = path_check_name(name)) < 0)
 		return r;
 	if (fsg_node_find_child(fsg_inode_node(view->inodes, dir), name))
-		return -EBUSY;
+		return fsg_refuse_entry(DENIAL_PINNED_DIRECTORY, -EBUSY, dir, name);
 	if (fsg_view_hides(view, dir, name))
-		return -ENOENT;
+		return fsg_refuse_entry(DENIAL_HIDDEN, -ENOENT, dir, name);
 	r = dir_known ? fsg_inode_get_fd(view->inodes, dir) : fsg_get_dir_fd(view, dir);
 	if (r < 0)
 		return r;
@@ -130,8 +131,10 @@ static int victim_open(FsgView *view, FsgInode *dir, const char *name, bool may_
 		r = resolve_child(ret_victim->dirfd, name, dir->anchor->cross_mounts);
 	else
 		r = fsg_stat_child(dir->anchor, ret_victim->dirfd, name, &stx);
+	if (r == -EXDEV) /* a host mount point: as on the host */
+		return fsg_refuse_entry(DENIAL_STAND_IN, -EBUSY, dir, name);
 	if (r < 0)
-		return r == -EXDEV ? -EBUSY : r; /* a host mount point: as on the host */
+		return r;
 	if (may_go) {
 		ret_victim->fd = r;
 		if (statx(r, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
@@ -141,7 +144,7 @@ static int victim_open(FsgView *view, FsgInode *dir, const char *name, bool may_
 	ret_victim->nlink = stx.stx_nlink;
 	ret_victim->is_dir = S_ISDIR(stx.stx_mode);
 	if (fsg_view_is_pinned(view, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino))
-		return -EBUSY;
+		return fsg_refuse_entry(DENIAL_PINNED_DIRECTORY, -EBUSY, dir, name);
 	return 0;
 }
 
@@ -192,7 +195,7 @@ static int rename_checked(FsgView *view, FsgInode *from_dir, const char *from, F
 	if (r == -ENOENT && found && target.dirfd >= 0 && !exchange)
 		r = 0; /* nothing is replaced */
 	else if (r == -ENOENT && found && fsg_view_hides(view, to_dir, to))
-		r = -EACCES;
+		r = fsg_refuse_entry(DENIAL_HIDDEN, -EACCES, to_dir, to);
 	if (r == 0)
 		r = sys_renameat2(moved.dirfd, from, target.dirfd, to, flags);
 	if (r == 0) {
@@ -218,9 +221,9 @@ void fsg_op_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_ino_t
 		r = fsg_gate(FSG_OP_RENAME, to_dir);
 	/* WHITEOUT makes a device node; what is not known is not passed on. */
 	if (r == 0 && (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE)))
-		r = -EINVAL;
+		r = fsg_refuse(DENIAL_DEVICE_NODE, -EINVAL);
 	if (r == 0 && from_dir->anchor != to_dir->anchor)
-		r = -EXDEV;
+		r = fsg_refuse(DENIAL_CROSS_MOUNT, -EXDEV);
 	if (r == 0)
 		r = rename_checked(view, from_dir, name, to_dir, new_name, flags);
 	fsg_reply_result(req, FSG_OP_RENAME, r);
@@ -232,7 +235,7 @@ static int link_work(FsgView *view, FsgInode *inode, FsgInode *dir, const char *
 	int dirfd, fd, r;
 
 	if (inode->kind != FSG_INODE_HOST || inode->anchor != dir->anchor)
-		return -EXDEV;
+		return fsg_refuse(DENIAL_CROSS_MOUNT, -EXDEV);
 	if ((dirfd = begin_make(view, FSG_OP_LINK, dir, name)) < 0)
 		return dirfd;
 	/* Not even for who has it open: a new name would bring back what the host has taken out. */

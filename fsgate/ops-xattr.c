@@ -3,6 +3,7 @@
  * name ids of the host: not supported. Never ENOSYS, which would switch all of them off for good. */
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
+#include "fsgate/refusal.h"
 
 #include "common/fd-util.h"
 
@@ -20,13 +21,15 @@ static bool is_user_name(const char *name)
 
 static int refuse_name(const char *name, bool change)
 {
+	bool absent =
+		strcmp(name, "security.capability") == 0 || g_str_has_prefix(name, "trusted.");
+
 	if (is_user_name(name))
 		return 0;
-	if (strcmp(name, "security.capability") == 0)
-		return change ? -EPERM : -ENODATA;
-	if (g_str_has_prefix(name, "trusted."))
-		return change ? -EPERM : -ENODATA;
-	return -EOPNOTSUPP;
+	/* Reading them is what programs do with every file, and is no denial. */
+	if (!change)
+		return absent ? -ENODATA : -EOPNOTSUPP;
+	return fsg_refuse(DENIAL_XATTR_NAMESPACE, absent ? -EPERM : -EOPNOTSUPP);
 }
 
 /* The inode's fd as a path that leads to the object itself; a user of the fd. */

@@ -7,6 +7,8 @@
 #include "fsgate/view.h"
 
 extern const struct fuse_lowlevel_ops fsg_ops;
+/* The same, each with its request known to refusal.h: what libfuse is given. */
+struct fuse_lowlevel_ops fsg_observed_ops(void);
 
 /* ops-lookup.c */
 void fsg_op_init(void *userdata, struct fuse_conn_info *conn);

@@ -2,6 +2,7 @@
 #include "fsgate/reply.h"
 
 #include "common/errno-util.h"
+#include "fsgate/refusal.h"
 #include "fsgate/request.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ static bool is_known_errno(int errnum)
 
 void fsg_reply_result(fuse_req_t req, FsgOp op, int r)
 {
+	fsg_asked_replies(r);
 	if (r < 0 && !is_known_errno(-r)) {
 		g_debug("%s: unexpected %s, answered as EIO", fsg_op_name(op), errno_name(-r));
 		r = -EIO;
@@ -102,6 +104,7 @@ void fsg_reply_no_entry(fuse_req_t req, const FsgView *view)
 {
 	const struct fuse_entry_param none = { .ino = 0, .entry_timeout = view->cache_s };
 
+	fsg_asked_replies(-ENOENT); /* a name that is hidden */
 	(void)fuse_reply_entry(req, &none);
 }
 

@@ -7,6 +7,7 @@
 #include "common/path-util.h"
 #include "common/resolve.h"
 #include "fsgate/lookup.h"
+#include "fsgate/refusal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static int step(Walk *walk, const char *name, Place **ret_place, char **ret_text
 		return 0;
 	}
 	if (here->fd < 0)
-		return here->anchor ? -ENOENT : -EACCES;
+		return here->anchor ? -ENOENT : fsg_refuse(DENIAL_SYMLINK_ESCAPE, -EACCES);
 	if ((r = fsg_view_act_as(here->anchor)) < 0)
 		return r;
 	FD_AUTO fd = resolve_child(here->fd, name, here->anchor->cross_mounts);
@@ -216,7 +217,7 @@ static int walk_on(Walk *walk, char **ret_text)
 			if (g_queue_is_empty(walk->pending)) /* judged when it is read itself */
 				return result_path(walk, name, ret_text);
 			if (++walk->links > LIMIT_LINKS)
-				return -ELOOP;
+				return fsg_refuse(DENIAL_SYMLINK_LOOP, -ELOOP);
 			if (text[0] == '/')
 				to_root(walk);
 			push_front(walk, text);
@@ -293,6 +294,18 @@ static int read_text(FsgView *view, FsgInode *link, char **ret_text)
 	return r;
 }
 
+/* In a sandbox the text is given whatever it says; whoever runs it is told of one that names nothing that the
+ * view has. By the names alone: what a link on the way would change is not worth a walk here. */
+static void note_escape(FsgView *view, FsgInode *link, const char *text)
+{
+	g_autofree char *path = fsg_inode_dup_path(view->inodes, link);
+	g_autofree char *dir = g_path_get_dirname(path);
+	g_autofree char *target = path_clean_from(dir, text);
+
+	if (!view_plan_names(view->plan, target))
+		fsg_asked_note_escape(view, link, text);
+}
+
 int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text)
 {
 	g_autofree char *text = NULL;
@@ -304,9 +317,13 @@ int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text)
 		FsgLinkKind kind = may_climb(text) ? FSG_LINK_CLIMBS : FSG_LINK_STAYS;
 
 		fsg_inode_set_link_kind(view->inodes, link, kind);
-		if (kind == FSG_LINK_CLIMBS)
+		if (kind == FSG_LINK_CLIMBS) {
+			fsg_refuse_target(text);
 			return judge_text(view, link, text, ret_text);
+		}
 	}
+	if (view->plan->presentation == VIEW_FOR_SANDBOX && may_climb(text))
+		note_escape(view, link, text);
 	*ret_text = g_steal_pointer(&text);
 	return 0;
 }

@@ -189,6 +189,8 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 	view->maps_one_id = config->maps_one_id;
 	view->enters_others = config->enters_others;
 	view->cache_s = 1.0;
+	view->denials = fsg_denials_new();
+	fsg_stats_init(&view->stats);
 	view->proc_fd = fd_open_proc();
 	r = view->proc_fd;
 	if (r < 0)
@@ -218,6 +220,7 @@ void fsg_view_free(FsgView *view)
 		return;
 	fsg_inode_table_free(view->inodes);
 	fsg_handle_budget_free(view->handles);
+	fsg_denials_free(view->denials);
 	fsg_view_tree_free(view->root);
 	if (view->anchors)
 		g_ptr_array_unref(view->anchors);

@@ -4,8 +4,10 @@
 
 #include "common/view-plan.h"
 #include "fsgate/anchor.h"
+#include "fsgate/denial.h"
 #include "fsgate/handle.h"
 #include "fsgate/inode-table.h"
+#include "fsgate/stats.h"
 #include "fsgate/view-tree.h"
 
 typedef struct FsgDevice FsgDevice;
@@ -19,6 +21,8 @@ typedef struct {
 	FsgHandleBudget *handles;
 	FsgDevice *device;	     /* the session's, from before its first request on; borrowed */
 	FsgPassthrough *passthrough; /* likewise */
+	FsgDenials *denials;
+	FsgStats stats;
 	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
 	GHashTable *pinned;
 	/* Of FsgHostId: directories of ours, which no view enters. */
