@@ -7,6 +7,7 @@
 #include "common/syscall-wrap.h"
 #include "fsgate/device.h"
 #include "fsgate/loop.h"
+#include "fsgate/mountinfo.h"
 #include "fsgate/mountpoint.h"
 #include "fsgate/ops.h"
 #include "fsgate/passthrough.h"

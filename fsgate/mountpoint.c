@@ -5,6 +5,7 @@
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "common/path-util.h"
+#include "fsgate/mountinfo.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,46 +18,11 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
-static char *unescape_octal(const char *text)
-{
-	GString *plain = g_string_new(NULL);
-
-	while (*text) {
-		if (text[0] == '\\' && g_ascii_isdigit(text[1]) && g_ascii_isdigit(text[2]) &&
-		    g_ascii_isdigit(text[3])) {
-			g_string_append_c(plain, (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 +
-							(text[3] - '0')));
-			text += 4;
-			continue;
-		}
-		g_string_append_c(plain, *text++);
-	}
-	return g_string_free(plain, FALSE);
-}
-
-/* The last mount listed at a place is the one on top. */
 bool fsg_mountpoint_is_view(const char *path)
 {
-	g_autofree char *info = NULL;
-	g_auto(GStrv) lines = NULL;
-	bool found = false;
+	g_autoptr(FsgViewMount) mount = fsg_view_mount_find(path);
 
-	if (!g_file_get_contents("/proc/self/mountinfo", &info, NULL, NULL))
-		return false;
-	lines = g_strsplit(info, "\n", -1);
-	for (char **line = lines; *line; line++) {
-		g_auto(GStrv) fields = g_strsplit(*line, " ", -1);
-		g_autofree char *where = NULL;
-		const char *rest = strstr(*line, " - ");
-
-		if (g_strv_length(fields) < 6 || !rest)
-			continue;
-		where = unescape_octal(fields[4]);
-		if (strcmp(where, path) == 0)
-			found = g_str_has_prefix(rest + 3, "fuse." FSG_FS_SUBTYPE " ");
-	}
-	return found;
+	return mount != NULL;
 }
 
 /* The path with the links of all but its last component resolved: what mountinfo says, and what a dead

@@ -5,10 +5,6 @@
 
 #include <stdbool.h>
 
-/* How the file system shows in mountinfo. */
-#define FSG_FS_SUBTYPE "stella"
-#define FSG_FS_SOURCE  "stella-fsgate"
-
 /* Opens a mountpoint and refuses one that is no empty directory, lies inside a mounted host directory, or
  * carries a view already. One that a crashed gateway left dead is detached first. *ret_path is absolute and
  * without links. Returns an O_PATH fd or -errno with *reterr_message one line. */
