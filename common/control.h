@@ -13,6 +13,13 @@
  *   gateway -> executor  {"serving": true}
  *   gateway -> executor  {"error": {"message": M}}   instead of either answer; then it ends
  *
+ * From then on the executor asks and the gateway answers, one at a time; and whoever may enter the directory of a
+ * mounted view's socket (fsgate/door-socket.h) may ask the same:
+ *
+ *   -> {"status": true}             <- {"status": {...}}      stella-fsgate(1), "status --json", has the keys
+ *   -> {"denials": {"since": N}}    <- {"denials": {...}}     rows whose seq is above N; "last" is the next N
+ *   anything else                   <- {"error": {"message": M}}
+ *
  * The executor's end of file means: end, now. No answer is ever waited for without a deadline. */
 #pragma once
 

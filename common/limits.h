@@ -18,6 +18,12 @@
 #define LIMIT_OPENAT2_TRIES 64
 /* Bytes of one line of the control socket between executor and gateway: a policy and its frame. */
 #define LIMIT_CONTROL_LINE_BYTES (2 * LIMIT_POLICY_BYTES)
+/* Bytes of one request to a gateway that serves a view; the longest is some dozen bytes, and the parser recurses. */
+#define LIMIT_DOOR_REQUEST_BYTES 4096
+/* Programs that may ask one gateway at a time; the next waits until one has gone. */
+#define LIMIT_DOOR_CLIENTS 8
+/* Bytes of the rows of denials in one answer, so that it fits a line of the control socket whatever the names. */
+#define LIMIT_DENIALS_JSON_BYTES (LIMIT_CONTROL_LINE_BYTES / 2)
 /* Bytes of arguments and environment of one command, the kernel's own limit for both together being
  * at most 6 MiB (three quarters of _STK_LIM). */
 #define LIMIT_EXEC_PAYLOAD_BYTES (8 * 1024 * 1024)

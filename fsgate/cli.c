@@ -2,10 +2,12 @@
 #include "fsgate/cli.h"
 
 #include "common/errno-util.h"
+#include "common/path-util.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,4 +43,17 @@ int fsg_cli_prepare_process(char **reterr_message)
 		return -errno;
 	}
 	return 0;
+}
+
+char *fsg_cli_find_mountpoint(const char *path)
+{
+	g_autofree char *current = g_get_current_dir();
+	g_autofree char *clean = path_clean_from(current, path);
+	g_autofree char *dir = g_path_get_dirname(clean);
+	g_autofree char *name = g_path_get_basename(clean);
+	char *real = realpath(dir, NULL);
+	char *where = path_join(real ? real : dir, name);
+
+	free(real);
+	return where;
 }

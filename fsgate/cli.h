@@ -16,6 +16,7 @@ void fsg_cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Commands: argv[0] is the command's name. Each returns the exit status. */
 int fsg_cmd_mount(int argc, char **argv);
 int fsg_cmd_unmount(int argc, char **argv);
+int fsg_cmd_status(int argc, char **argv);
 int fsg_cmd_check(int argc, char **argv);
 /* For the executor only: serves one sandbox's view over a control socket. */
 int fsg_cmd_serve(int argc, char **argv);
@@ -25,3 +26,7 @@ int fsg_cli_check_supported(const StellaPolicy *policy);
 
 /* What every gateway process does before it opens anything: no umask of its own, no groups of the caller. */
 int fsg_cli_prepare_process(char **reterr_message);
+
+/* A mountpoint as mountinfo has it: absolute, with the links of all but the last component resolved. Never touches
+ * what is mounted there. The caller frees. */
+char *fsg_cli_find_mountpoint(const char *path);

@@ -3,6 +3,7 @@
  * In the background the parent stays until the view answers, so that whoever called it can use the view at
  * once, and gets every error of the start as one line and an exit status. */
 #include "fsgate/cli.h"
+#include "fsgate/door-socket.h"
 #include "fsgate/mountpoint.h"
 #include "fsgate/serve-until.h"
 #include "fsgate/task.h"
@@ -86,8 +87,8 @@ static int parse(MountOptions *options, int argc, char **argv, char **reterr_mes
 
 /* Everything up to the running threads. */
 static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoint_fd,
-		 const char *path, FsgView **ret_view, FsgSession **ret_session,
-		 char **reterr_message)
+		 const char *path, const char *door_dir, FsgView **ret_view,
+		 FsgSession **ret_session, char **reterr_message)
 {
 	FsgViewConfig config = {
 		.original_links = options->original_links,
@@ -95,6 +96,7 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 		.mountpoint = path,
 		.shown_uid = getuid(),
 		.shown_gid = getgid(),
+		.private_dir = door_dir,
 	};
 	FsgSession *session = NULL;
 	FsgView *view = NULL;
@@ -110,7 +112,7 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 	if (r == 0 && (r = fsg_session_start(session, fsg_tasks_open())) < 0)
 		*reterr_message = g_strdup_printf("cannot start threads: %s", errno_text(-r));
 	if (r < 0) {
-		fsg_serve_finish(session, view);
+		fsg_serve_finish(session, NULL, view);
 		return r;
 	}
 	*ret_view = view;
@@ -153,6 +155,18 @@ static void print_plan(const MountOptions *options, const ViewPlan *plan, const 
 	(void)fflush(stdout);
 }
 
+/* A view without a door is a view all the same: it only cannot tell its state. */
+static FsgViewDoor *open_door(FsgView *view, FsgSession *session, int take_dirfd, const char *path)
+{
+	FsgViewDoor *door = NULL;
+	int r = take_dirfd < 0 ? take_dirfd
+			       : fsg_view_door_open(view, session, take_dirfd, path, &door);
+
+	if (r < 0)
+		fsg_cli_complain("no status will be given: the socket for it: %s", errno_text(-r));
+	return door;
+}
+
 static int serve_here(const MountOptions *options, ViewPlan *take_plan, int take_mountpoint_fd,
 		      const char *path, int report_fd)
 {
@@ -160,12 +174,17 @@ static int serve_here(const MountOptions *options, ViewPlan *take_plan, int take
 	g_autofree char *message = NULL;
 	FsgView *view;
 	FsgSession *session;
+	FsgViewDoor *door;
+	g_autofree char *door_dir = NULL;
+	FD_AUTO door_fd = fsg_door_dir_open(&door_dir);
 	FD_AUTO signals = fsg_signals_open();
 
-	if (start(options, take_plan, mountpoint_fd, path, &view, &session, &message) < 0) {
+	if (start(options, take_plan, mountpoint_fd, path, door_dir, &view, &session, &message) <
+	    0) {
 		report(&report_fd, message ? message : "cannot start");
 		return FSG_EXIT_FAILED;
 	}
+	door = open_door(view, session, fd_steal(&door_fd), path);
 	fd_close(&mountpoint_fd); /* it would look like a user of the view */
 	if (report_fd >= 0) {
 		report(&report_fd, "");
@@ -174,7 +193,7 @@ static int serve_here(const MountOptions *options, ViewPlan *take_plan, int take
 		print_plan(options, view->plan, path);
 	}
 	fsg_serve_until_end(session, signals, -1, path);
-	fsg_serve_finish(session, view);
+	fsg_serve_finish(session, door, view);
 	return 0;
 }
 

@@ -173,6 +173,7 @@ static int serve(ControlSocket *control)
 	g_autofree char *message = NULL;
 	FsgView *view = NULL;
 	FsgSession *session = NULL;
+	FsgViewDoor *door = NULL;
 	FD_AUTO signals = fsg_signals_open();
 	int r = start_view(control, &view, &message);
 
@@ -182,13 +183,15 @@ static int serve(ControlSocket *control)
 		r = attach(control, view, &session, &message);
 	if (r == 0)
 		r = send_flag(control, "serving");
+	if (r == 0)
+		r = fsg_view_door_serve(view, session, control_socket_fd(control), &door);
 	if (r < 0) {
 		send_error(control, message ? message : errno_text(-r));
-		fsg_serve_finish(session, view);
+		fsg_serve_finish(session, NULL, view);
 		return FSG_EXIT_FAILED;
 	}
 	fsg_serve_until_end(session, signals, control_socket_fd(control), NULL);
-	fsg_serve_finish(session, view);
+	fsg_serve_finish(session, door, view);
 	return 0;
 }
 

@@ -7,22 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Absolute, with the links of all but the last component resolved, as mountinfo has it. */
-static char *find_mountpoint(const char *path)
-{
-	g_autofree char *current = g_get_current_dir();
-	g_autofree char *clean = path_clean_from(current, path);
-	g_autofree char *dir = g_path_get_dirname(clean);
-	g_autofree char *name = g_path_get_basename(clean);
-	char *real = realpath(dir, NULL);
-	char *where = path_join(real ? real : dir, name);
-
-	free(real);
-	return where;
-}
 
 static int explain(const char *where, int r)
 {
@@ -68,7 +53,7 @@ int fsg_cmd_unmount(int argc, char **argv)
 		fsg_cli_complain("unmount: which MOUNTPOINT?");
 		return FSG_EXIT_USAGE;
 	}
-	where = find_mountpoint(path);
+	where = fsg_cli_find_mountpoint(path);
 	r = fsg_mountpoint_unmount(where, lazy);
 	return r == 0 ? 0 : explain(where, r);
 }

@@ -28,6 +28,11 @@ size_t fsg_handle_budget_used(FsgHandleBudget *budget)
 	return __atomic_load_n(&budget->used, __ATOMIC_RELAXED);
 }
 
+size_t fsg_handle_budget_most(const FsgHandleBudget *budget)
+{
+	return budget->most;
+}
+
 int fsg_handle_budget_take(FsgHandleBudget *budget)
 {
 	if (__atomic_add_fetch(&budget->used, 1, __ATOMIC_RELAXED) <= budget->most)

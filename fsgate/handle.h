@@ -15,6 +15,7 @@ typedef struct FsgHandleBudget FsgHandleBudget;
 FsgHandleBudget *fsg_handle_budget_new(size_t most);
 void fsg_handle_budget_free(FsgHandleBudget *budget); /* NULL is allowed */
 size_t fsg_handle_budget_used(FsgHandleBudget *budget);
+size_t fsg_handle_budget_most(const FsgHandleBudget *budget);
 
 struct FsgFile {
 	FsgInode *inode;      /* a reference */

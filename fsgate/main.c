@@ -18,6 +18,9 @@ static const char mount_help[] =
 	"                       that could climb is shown as a path below MOUNTPOINT;\n"
 	"                       original: unchanged texts, which host programs may follow out\n";
 static const char unmount_help[] = "      end a view; --lazy also one that is in use\n";
+static const char status_help[] =
+	"      what a view holds, how it is used and what it has refused; all of yours by default\n"
+	"        --json         as one JSON object (see the manual page)\n";
 static const char check_help[] = "      validate, and print what the view would hold\n";
 
 static const struct {
@@ -30,6 +33,7 @@ static const struct {
 	  "[policy options] [-r] [-f] [--allow-other] [--links MODE] MOUNTPOINT", mount_help,
 	  true },
 	{ "unmount", fsg_cmd_unmount, "[--lazy] MOUNTPOINT", unmount_help, false },
+	{ "status", fsg_cmd_status, "[--json] [MOUNTPOINT]", status_help, false },
 	{ "check", fsg_cmd_check, "[policy options]", check_help, true },
 	{ "serve", fsg_cmd_serve, NULL, NULL, false },
 };

@@ -44,7 +44,7 @@ static char *resolve_parent(const char *path)
  * asks it; statfs is the question that is never answered from a cache. */
 #define PROBE_S 2
 
-static bool is_dead_view(const char *path)
+bool fsg_mountpoint_is_dead(const char *path)
 {
 	struct statfs fs;
 	int status = 0;
@@ -122,7 +122,7 @@ int fsg_mountpoint_open(const char *path, const ViewPlan *plan, char **ret_path,
 	if (!where)
 		return explain(reterr_message, path, -errno, errno_text(errno));
 	/* A view whose gateway was killed: nothing can be in it any more, so it is taken over. */
-	if (is_dead_view(where) && (r = fsg_mountpoint_unmount(where, true)) < 0)
+	if (fsg_mountpoint_is_dead(where) && (r = fsg_mountpoint_unmount(where, true)) < 0)
 		return explain(reterr_message, path, r,
 			       "a dead view is mounted there and cannot be detached");
 	if (fsg_mountpoint_is_view(where))

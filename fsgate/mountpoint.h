@@ -15,6 +15,9 @@ int fsg_mountpoint_open(const char *path, const ViewPlan *plan, char **ret_path,
  * too. */
 bool fsg_mountpoint_is_view(const char *path);
 
+/* Whether the view at path has lost its gateway. Asked by a child, for at most 2 s: one that hangs counts as alive. */
+bool fsg_mountpoint_is_dead(const char *path);
+
 /* Unmounts the view at an absolute path, never following a link at its end: as root itself, else by
  * fusermount3. lazy: detach at once, even when it is in use. 0, -EBUSY, -EINVAL for what is no view, or -errno. */
 int fsg_mountpoint_unmount(const char *path, bool lazy);

@@ -29,7 +29,7 @@ int fsg_signals_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The executor says nothing more once the view is served: whatever comes is its end. */
+/* What the executor says is read at the door; here only its end is looked for, which nothing can delay. */
 void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd, const char *mountpoint)
 {
 	/* Readable with POLLPRI after each change of the mount table. */
@@ -37,7 +37,7 @@ void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd, con
 	struct pollfd fds[] = {
 		{ .fd = fsg_session_end_fd(session), .events = POLLIN },
 		{ .fd = signal_fd, .events = POLLIN },
-		{ .fd = control_fd, .events = POLLIN },
+		{ .fd = control_fd, .events = POLLRDHUP },
 		{ .fd = mounts, .events = POLLPRI },
 	};
 
@@ -54,8 +54,12 @@ void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd, con
 	}
 }
 
-void fsg_serve_finish(FsgSession *session, FsgView *view)
+void fsg_serve_finish(FsgSession *session, FsgViewDoor *door, FsgView *view)
 {
+	if (session)
+		fsg_session_unmount(session);
+	if (!fsg_view_door_close(door, END_MS))
+		_exit(0);
 	if (!fsg_session_free(session, END_MS))
 		_exit(0); /* closes the device: the kernel fails what is still waiting */
 	fsg_view_free(view);

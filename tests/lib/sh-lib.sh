@@ -221,7 +221,9 @@ list_leaks() {
     stella-*) grep -q '^State:.Z' "$entry/status" 2>/dev/null || echo "process ${entry#/proc/} $comm" ;;
     esac
   done
-  [ ! -d "$STELLA_STATE_DIR" ] || find "$STELLA_STATE_DIR" -mindepth 1 -type d -printf 'state %P\n'
+  # the directory of the views' sockets stays, sockets in it do not
+  [ ! -d "$STELLA_STATE_DIR" ] ||
+    find "$STELLA_STATE_DIR" -mindepth 1 \( -type d ! -path "$STELLA_STATE_DIR/views" -o -type s \) -printf 'state %P\n'
 }
 
 count_leaks() {

@@ -1,0 +1,18 @@
+/* Where the door of a mounted view is: one socket a view, in a directory that only its owner can enter
+ * (common/runtime-dir.h), named by the view's device number, which no two mounted views share. */
+#pragma once
+
+#include "fsgate/mountinfo.h"
+
+/* Makes the directory if need be: an O_PATH fd, or -errno. *ret_path (may be NULL) is where it is; to be freed. */
+int fsg_door_dir_open(char **ret_path);
+
+/* Makes the listening socket of the view that is mounted at an absolute path; one that a killed gateway left under
+ * that name goes. dirfd is that of fsg_door_dir_open(). fd, or -errno. */
+int fsg_door_listen(int dirfd, const FsgViewMount *mount);
+
+/* Removes it. */
+void fsg_door_remove(int dirfd, const FsgViewMount *mount);
+
+/* Connects to it. fd; -ENOENT, -ECONNREFUSED when nobody listens, or another -errno. */
+int fsg_door_connect(const FsgViewMount *mount);
