@@ -18,6 +18,13 @@
  *
  *   -> {"status": true}             <- {"status": {...}}      stella-fsgate(1), "status --json", has the keys
  *   -> {"denials": {"since": N}}    <- {"denials": {...}}     rows whose seq is above N; "last" is the next N
+ *   -> {"boundary": "start", "id": I}
+ *                                   <- {"boundary": "start", "id": I, "exec": E, "denials": N, "caught_up": B}
+ *   -> {"boundary": "end", "id": I, "exec": E}
+ *                                   <- {"boundary": "end", "id": I, "caught_up": B}
+ *                                   of a session: an exec begins or has ended (fsgate/boundary.h); "caught_up": what
+ *                                   the host changed is visible in the view, or the files that the exec had open are
+ *                                   closed, and not only the time for it over; N is for "since" later on
  *   anything else                   <- {"error": {"message": M}}
  *
  * The executor's end of file means: end, now. No answer is ever waited for without a deadline. */

@@ -32,6 +32,8 @@ struct ExrExec {
 	int control_fd;
 	int pidfd;
 	bool killed;
+	ExrGateway *gateway; /* a reference, when it has been told of the start */
+	ExrBoundary boundary;
 	gint64 kill_time_us;
 	char *program; /* for messages */
 	char *cwd;
@@ -50,6 +52,9 @@ static void exec_free(ExrExec *exec)
 {
 	if (!exec)
 		return;
+	if (exec->gateway)
+		(void)exr_gateway_exec_ended(exec->gateway, &exec->boundary);
+	exr_gateway_unref(exec->gateway);
 	fd_close(&exec->stdin_fd);
 	fd_close(&exec->stdout_fd);
 	fd_close(&exec->stderr_fd);
@@ -165,7 +170,12 @@ int exr_exec_start(ExrSession *session, const ExrRequest *request, ExrExec **ret
 	if (!exr_session_alive(session))
 		return exr_error_set(reterr_error, "session-closed", "request", ESHUTDOWN,
 				     "the session has ended: its gateway or its sandbox is gone");
+	/* The gateway works while the fds are made; the command sees what was on the host when we were called. */
+	if (exr_gateway_exec_starts(session->gateway))
+		exec->gateway = exr_gateway_ref(session->gateway);
 	r = make_fds(session, request, exec, &sent);
+	if (exec->gateway)
+		(void)exr_gateway_await_start(exec->gateway, &exec->boundary);
 	if (r == 0)
 		r = send_request(session, &sent);
 	sent_close(&sent);

@@ -17,10 +17,16 @@
 #define ANSWER_MS 15000
 #define END_MS	  2000
 #define KILL_MS	  2000
+/* A little more than the gateway takes at the most. */
+#define START_MS    2000
+#define END_EXEC_MS 300
 
 struct ExrGateway {
+	unsigned int refs;
 	ExrProcess process;
 	ControlSocket *control; /* NULL once it was closed */
+	int64_t last_id;	/* of what was asked */
+	bool slow;		/* the last answer did not come in time */
 };
 
 static int start_process(ExrGateway *gateway, ExrError *error)
@@ -84,6 +90,7 @@ int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, const char
 	g_autoptr(ExrGateway) gateway = g_new0(ExrGateway, 1);
 	int r;
 
+	gateway->refs = 1;
 	gateway->process.pidfd = -1;
 	if ((r = start_process(gateway, reterr_error)) < 0 ||
 	    (r = send_start(gateway, policy, uid, gid, state_dir, reterr_error)) < 0)
@@ -161,6 +168,121 @@ int exr_gateway_attach(ExrGateway *gateway, int device_fd, int tasks_fd, const c
 	return await(gateway, "serving", reterr_error);
 }
 
+static int64_t get_number(JsonObject *object, const char *name)
+{
+	JsonNode *node = json_object_get_member(object, name);
+
+	return node && json_node_get_value_type(node) == G_TYPE_INT64 ? json_node_get_int(node)
+								      : -1;
+}
+
+static int send_boundary(ExrGateway *gateway, const char *which, int64_t exec)
+{
+	JsonObject *message;
+
+	if (!gateway->control)
+		return -EPIPE;
+	message = json_object_new();
+	json_object_set_string_member(message, "boundary", which);
+	json_object_set_int_member(message, "id", ++gateway->last_id);
+	if (exec >= 0)
+		json_object_set_int_member(message, "exec", exec);
+	return control_socket_send(gateway->control, message, -1);
+}
+
+/* The answer to what was sent last; those to earlier questions, which came too late, go. A gateway that was slow
+ * once is not waited for again until it has caught up. */
+static JsonObject *await_boundary(ExrGateway *gateway, int timeout_ms)
+{
+	gint64 deadline_us =
+		g_get_monotonic_time() + (gateway->slow ? 0 : (gint64)timeout_ms * 1000);
+
+	for (;;) {
+		gint64 left_us = MAX(deadline_us - g_get_monotonic_time(), 0);
+		JsonObject *answer = NULL;
+
+		if (control_socket_receive(gateway->control, (int)((left_us + 999) / 1000), &answer,
+					   NULL) < 0) {
+			gateway->slow = true;
+			return NULL;
+		}
+		if (get_number(answer, "id") == gateway->last_id) {
+			gateway->slow = false;
+			return answer;
+		}
+		json_object_unref(answer);
+	}
+}
+
+bool exr_gateway_exec_starts(ExrGateway *gateway)
+{
+	return send_boundary(gateway, "start", -1) == 0;
+}
+
+bool exr_gateway_await_start(ExrGateway *gateway, ExrBoundary *ret_boundary)
+{
+	g_autoptr(JsonObject) answer = await_boundary(gateway, START_MS);
+
+	*ret_boundary = (ExrBoundary){ .exec = INT64_MAX, .denials = -1 };
+	if (!answer || get_number(answer, "exec") < 0)
+		return false;
+	ret_boundary->exec = get_number(answer, "exec");
+	ret_boundary->denials = get_number(answer, "denials");
+	return says(answer, "caught_up");
+}
+
+bool exr_gateway_exec_ended(ExrGateway *gateway, const ExrBoundary *boundary)
+{
+	g_autoptr(JsonObject) answer = NULL;
+
+	if (send_boundary(gateway, "end", boundary->exec) < 0)
+		return false;
+	answer = await_boundary(gateway, END_EXEC_MS);
+	return answer && says(answer, "caught_up");
+}
+
+JsonObject *exr_gateway_denials(ExrGateway *gateway, int64_t since)
+{
+	gint64 deadline_us = g_get_monotonic_time() + (gint64)END_EXEC_MS * 1000;
+	JsonObject *inner, *message;
+
+	if (!gateway->control)
+		return NULL;
+	inner = json_object_new();
+	message = json_object_new();
+	json_object_set_int_member(inner, "since", MAX(since, 0));
+	json_object_set_object_member(message, "denials", inner);
+	if (control_socket_send(gateway->control, message, -1) < 0)
+		return NULL;
+	for (;;) {
+		gint64 left_us = MAX(deadline_us - g_get_monotonic_time(), 0);
+		g_autoptr(JsonObject) answer = NULL;
+		JsonNode *node;
+
+		if (control_socket_receive(gateway->control, (int)((left_us + 999) / 1000), &answer,
+					   NULL) < 0)
+			return NULL;
+		/* What came too late for another question goes. */
+		node = json_object_has_member(answer, "boundary")
+			       ? NULL
+			       : json_object_get_member(answer, "denials");
+		if (node && JSON_NODE_HOLDS_OBJECT(node))
+			return json_object_ref(json_node_get_object(node));
+	}
+}
+
+ExrGateway *exr_gateway_ref(ExrGateway *gateway)
+{
+	gateway->refs++;
+	return gateway;
+}
+
+void exr_gateway_unref(ExrGateway *gateway)
+{
+	if (gateway && --gateway->refs == 0)
+		g_free(gateway);
+}
+
 bool exr_gateway_alive(const ExrGateway *gateway)
 {
 	return gateway->process.pidfd >= 0 &&
@@ -179,5 +301,5 @@ void exr_gateway_free(ExrGateway *gateway)
 	/* The end of file tells it to end. */
 	control_socket_free(g_steal_pointer(&gateway->control));
 	(void)exr_process_end(&gateway->process, END_MS, KILL_MS);
-	g_free(gateway);
+	exr_gateway_unref(gateway);
 }

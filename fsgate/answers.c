@@ -1,6 +1,8 @@
 /* See answers.h. */
 #include "fsgate/answers.h"
 
+#include "fsgate/boundary.h"
+#include "fsgate/recent.h"
 #include "fsgate/status-json.h"
 
 static JsonObject *wrap(const char *name, JsonObject *take_inner)
@@ -19,16 +21,57 @@ static JsonObject *complaint(const char *text)
 	return wrap("error", inner);
 }
 
+/* How long the start of an exec waits for the kernel, and its end for files that are being closed. */
+#define CATCH_UP_MS 1500
+#define CLOSE_MS    200
+
+static uint64_t number_of(JsonObject *request, const char *name)
+{
+	JsonNode *node = json_object_get_member(request, name);
+
+	return node && json_node_get_value_type(node) == G_TYPE_INT64
+		       ? (uint64_t)MAX(json_node_get_int(node), 0)
+		       : 0;
+}
+
+/* The answer carries the request's id: an executor that gave up waiting must not take it for another's. */
+static JsonObject *answer_boundary(const FsgAnswers *answers, JsonObject *request)
+{
+	FsgView *view = answers->view;
+	JsonNode *node = json_object_get_member(request, "boundary");
+	const char *which =
+		json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node) : NULL;
+	JsonObject *answer;
+	bool done;
+
+	if (!view->boundary)
+		return complaint("the view belongs to no session");
+	answer = json_object_new();
+	if (g_strcmp0(which, "start") == 0) {
+		json_object_set_int_member(answer, "denials",
+					   (gint64)fsg_denials_mark(view->denials));
+		json_object_set_int_member(answer, "exec",
+					   (gint64)fsg_boundary_start(view->boundary));
+		done = fsg_cache_catch_up(view, fsg_session_fuse(answers->session), CATCH_UP_MS) ==
+		       0;
+	} else if (g_strcmp0(which, "end") == 0) {
+		done = fsg_boundary_end(view->boundary, number_of(request, "exec"), CLOSE_MS);
+	} else {
+		json_object_unref(answer);
+		return complaint("boundary: expected \"start\" or \"end\"");
+	}
+	json_object_set_string_member(answer, "boundary", which);
+	json_object_set_int_member(answer, "id", (gint64)number_of(request, "id"));
+	json_object_set_boolean_member(answer, "caught_up", done);
+	return answer;
+}
+
 /* {"denials": {"since": N}}; 0 when nothing or nonsense is said: all of them. */
 static uint64_t since_of(JsonObject *request)
 {
 	JsonNode *node = json_object_get_member(request, "denials");
-	JsonObject *object = JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-	JsonNode *since = object ? json_object_get_member(object, "since") : NULL;
 
-	if (!since || json_node_get_value_type(since) != G_TYPE_INT64)
-		return 0;
-	return (uint64_t)MAX(json_node_get_int(since), 0);
+	return JSON_NODE_HOLDS_OBJECT(node) ? number_of(json_node_get_object(node), "since") : 0;
 }
 
 JsonObject *fsg_answer(void *data, JsonObject *request)
@@ -39,5 +82,7 @@ JsonObject *fsg_answer(void *data, JsonObject *request)
 		return wrap("status", fsg_status_json(answers->view));
 	if (json_object_has_member(request, "denials"))
 		return wrap("denials", fsg_denials_json(answers->view, since_of(request)));
+	if (json_object_has_member(request, "boundary"))
+		return answer_boundary(answers, request);
 	return complaint("unknown request");
 }

@@ -22,6 +22,9 @@ int fsg_session_adopt(FsgView *view, int take_device_fd, FsgSession **ret_sessio
  * taken, also on failure. 0 or -errno. Once. */
 int fsg_session_start(FsgSession *session, int take_tasks_fd);
 
+/* libfuse's, to tell the kernel something; never by a thread that serves requests. Borrowed. */
+struct fuse_session *fsg_session_fuse(FsgSession *session);
+
 /* Readable when the threads have ended: the view was unmounted or its connection aborted. Borrowed. */
 int fsg_session_end_fd(const FsgSession *session);
 

@@ -4,6 +4,7 @@
  * use it never overlap with its release. */
 #pragma once
 
+#include "fsgate/boundary.h"
 #include "fsgate/inode.h"
 
 #include <dirent.h>
@@ -18,10 +19,11 @@ size_t fsg_handle_budget_used(FsgHandleBudget *budget);
 size_t fsg_handle_budget_most(const FsgHandleBudget *budget);
 
 struct FsgFile {
-	FsgInode *inode;      /* a reference */
-	int fd;		      /* -1 for an empty stand-in */
-	int32_t backing_id;   /* > 0: the kernel reads and writes the host's file itself */
-	bool writes;	      /* opened for writing */
+	FsgInode *inode;    /* a reference */
+	int fd;		    /* -1 for an empty stand-in */
+	int32_t backing_id; /* > 0: the kernel reads and writes the host's file itself */
+	bool writes;	    /* opened for writing */
+	FsgOpened opened;
 	FsgFile *prev, *next; /* of the same inode; under the table's lock */
 };
 

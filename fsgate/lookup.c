@@ -8,6 +8,7 @@
 #include "common/path-util.h"
 #include "common/resolve.h"
 #include "fsgate/place.h"
+#include "fsgate/recent.h"
 #include "fsgate/refusal.h"
 #include "fsgate/symlink.h"
 
@@ -341,9 +342,14 @@ int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 	memset(ret_entry, 0, sizeof *ret_entry);
 	if (view->enters_others && path_fd < 0)
 		return path_fd;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
-		return -errno;
-	return host_entry(view, dir, name, NULL, &stx, fd_steal(&path_fd), ret_entry);
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0) {
+		int r = -errno;
+
+		fd_close(&path_fd);
+		return r;
+	}
+	fsg_recent_note(view->recent, fsg_inode_id(view->inodes, dir), name, false);
+	return host_entry(view, dir, name, NULL, &stx, path_fd, ret_entry);
 }
 
 /* What the entry is, and its fd where one is needed at once: a directory is opened, for names will be looked up in it,
@@ -366,13 +372,8 @@ static int find_entry(const FsgView *view, const FsgAnchor *anchor, int dirfd, c
 	return 0;
 }
 
-int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry)
-{
-	return fsg_lookup_in(view, dir, -1, name, ret_entry);
-}
-
-int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
-		  struct fuse_entry_param *ret_entry)
+static int look_up(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
+		   struct fuse_entry_param *ret_entry)
 {
 	FsgNode *node = fsg_node_find_child(fsg_inode_node(view->inodes, dir), name);
 	int dirfd, fd, r = path_check_name(name);
@@ -405,4 +406,29 @@ int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name
 	if (r < 0)
 		return r;
 	return host_entry(view, dir, name, node, &stx, fd, ret_entry);
+}
+
+/* What the view has by its plan, and has not, never changes. */
+static bool may_change(FsgView *view, const FsgInode *dir, int r, uint64_t node_id)
+{
+	const FsgInode *inode = r == 0 ? fsg_inode_from_id(view->inodes, node_id) : dir;
+
+	return (r == 0 && inode->kind != FSG_INODE_SYNTHETIC) ||
+	       (r == -ENOENT && inode->kind == FSG_INODE_HOST);
+}
+
+int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
+		  struct fuse_entry_param *ret_entry)
+{
+	int r = look_up(view, dir, held_dirfd, name, ret_entry);
+
+	if (view->recent && may_change(view, dir, r, ret_entry->ino))
+		fsg_recent_note(view->recent, fsg_inode_id(view->inodes, dir), name,
+				r == 0 && S_ISDIR(ret_entry->attr.st_mode));
+	return r;
+}
+
+int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry)
+{
+	return fsg_lookup_in(view, dir, -1, name, ret_entry);
 }

@@ -27,6 +27,7 @@ static void file_free(FsgView *view, FsgFile *file)
 		fsg_handle_budget_return(view->handles);
 	fsg_passthrough_return(view->passthrough, file->inode, file->backing_id);
 	fd_close(&file->fd);
+	fsg_boundary_closed(view->boundary, &file->opened);
 	fsg_inode_unref(view->inodes, file->inode);
 	g_free(file);
 }
@@ -52,6 +53,7 @@ static FsgFile *new_file(FsgView *view, FsgInode *inode, int flags, uint64_t siz
 	file->backing_id = fsg_passthrough_take(
 		view->passthrough, inode, is_worth_handing_over(inode, flags, size) ? take_fd : -1);
 	file->writes = (flags & O_ACCMODE) != O_RDONLY;
+	fsg_boundary_opened(view->boundary, &file->opened);
 	return file;
 }
 

@@ -1,6 +1,9 @@
 /* One view while it is served; see view.h. */
 #include "fsgate/view.h"
 
+#include "fsgate/boundary.h"
+#include "fsgate/recent.h"
+
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "common/path-util.h"
@@ -191,6 +194,10 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 	view->cache_s = 1.0;
 	view->denials = fsg_denials_new();
 	fsg_stats_init(&view->stats);
+	if (take_plan->presentation == VIEW_FOR_SANDBOX) {
+		view->boundary = fsg_boundary_new();
+		view->recent = fsg_recent_new(view->cache_s);
+	}
 	view->proc_fd = fd_open_proc();
 	r = view->proc_fd;
 	if (r < 0)
@@ -221,6 +228,8 @@ void fsg_view_free(FsgView *view)
 	fsg_inode_table_free(view->inodes);
 	fsg_handle_budget_free(view->handles);
 	fsg_denials_free(view->denials);
+	fsg_boundary_free(view->boundary);
+	fsg_recent_free(view->recent);
 	fsg_view_tree_free(view->root);
 	if (view->anchors)
 		g_ptr_array_unref(view->anchors);

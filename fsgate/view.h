@@ -12,6 +12,8 @@
 
 typedef struct FsgDevice FsgDevice;
 typedef struct FsgPassthrough FsgPassthrough;
+typedef struct FsgBoundary FsgBoundary;
+typedef struct FsgRecent FsgRecent;
 
 typedef struct {
 	ViewPlan *plan;	    /* owned */
@@ -23,6 +25,8 @@ typedef struct {
 	FsgPassthrough *passthrough; /* likewise */
 	FsgDenials *denials;
 	FsgStats stats;
+	FsgBoundary *boundary; /* of a session's view only; else NULL */
+	FsgRecent *recent;     /* the same */
 	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
 	GHashTable *pinned;
 	/* Of FsgHostId: directories of ours, which no view enters. */

@@ -249,6 +249,7 @@ mount_view --workspace ws
 echo written >"$V/workspace/w"
 gateway=$(pgrep -f "^$FSGATE mount" | head -n 1)
 kill -KILL "$gateway"
+check "it has ended" wait_for 5 sh -c "! kill -0 $gateway 2>/dev/null"
 check_equal "processes are told" "$(error_of ls "$V/workspace")" "Transport endpoint is not connected"
 check_equal "nothing that was written is lost" "$(cat ws/w)" written
 mount_view --workspace ws

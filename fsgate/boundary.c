@@ -1,0 +1,105 @@
+/* See boundary.h. Open files stand in a list in the order of their opening: the last one alone says whether any
+ * since an exec's start is left. */
+#include "fsgate/boundary.h"
+
+#include <glib.h>
+
+/* Among execs that run at the same time: for so long nothing was closed. */
+#define QUIET_US 2000
+
+struct FsgBoundary {
+	GMutex lock;
+	GCond closed;
+	FsgOpened list; /* .prev: opened last */
+	uint64_t epoch; /* execs that have begun */
+	unsigned int running;
+	unsigned int waiting; /* nobody is woken for nothing */
+};
+
+FsgBoundary *fsg_boundary_new(void)
+{
+	FsgBoundary *boundary = g_new0(FsgBoundary, 1);
+
+	g_mutex_init(&boundary->lock);
+	g_cond_init(&boundary->closed);
+	boundary->list.prev = boundary->list.next = &boundary->list;
+	return boundary;
+}
+
+void fsg_boundary_free(FsgBoundary *boundary)
+{
+	if (!boundary)
+		return;
+	g_mutex_clear(&boundary->lock);
+	g_cond_clear(&boundary->closed);
+	g_free(boundary);
+}
+
+void fsg_boundary_opened(FsgBoundary *boundary, FsgOpened *opened)
+{
+	if (!boundary)
+		return;
+	g_mutex_lock(&boundary->lock);
+	opened->epoch = boundary->epoch;
+	opened->prev = boundary->list.prev;
+	opened->next = &boundary->list;
+	opened->prev->next = opened->next->prev = opened;
+	g_mutex_unlock(&boundary->lock);
+}
+
+void fsg_boundary_closed(FsgBoundary *boundary, FsgOpened *opened)
+{
+	if (!boundary)
+		return;
+	g_mutex_lock(&boundary->lock);
+	opened->prev->next = opened->next;
+	opened->next->prev = opened->prev;
+	if (boundary->waiting > 0)
+		g_cond_broadcast(&boundary->closed);
+	g_mutex_unlock(&boundary->lock);
+}
+
+uint64_t fsg_boundary_start(FsgBoundary *boundary)
+{
+	uint64_t exec;
+
+	if (!boundary)
+		return 0;
+	g_mutex_lock(&boundary->lock);
+	exec = ++boundary->epoch;
+	boundary->running++;
+	g_mutex_unlock(&boundary->lock);
+	return exec;
+}
+
+/* Under the lock: a file that was opened since that exec's start is open. */
+static bool has_open(const FsgBoundary *boundary, uint64_t exec)
+{
+	const FsgOpened *last = boundary->list.prev;
+
+	return last != &boundary->list && last->epoch >= exec;
+}
+
+bool fsg_boundary_end(FsgBoundary *boundary, uint64_t exec, int timeout_ms)
+{
+	gint64 deadline_us = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
+	bool done, in_time = true;
+
+	if (!boundary)
+		return true;
+	g_mutex_lock(&boundary->lock);
+	if (boundary->running > 0)
+		boundary->running--;
+	boundary->waiting++;
+	while (has_open(boundary, exec) && in_time) {
+		gint64 until_us = deadline_us;
+
+		if (boundary->running > 0)
+			until_us = MIN(until_us, g_get_monotonic_time() + QUIET_US);
+		in_time = g_cond_wait_until(&boundary->closed, &boundary->lock, until_us);
+	}
+	boundary->waiting--;
+	done = !has_open(boundary, exec);
+	g_mutex_unlock(&boundary->lock);
+	return done;
+}
