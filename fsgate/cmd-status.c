@@ -94,6 +94,20 @@ static JsonObject *view_json(const FsgViewMount *mount)
 	return view;
 }
 
+/* The C1 controls, which a terminal obeys too, the library leaves as they are: C2 80 to C2 9F, and in strings only. */
+static void print_escaped(const char *text)
+{
+	for (; *text; text++) {
+		if (text[0] == '\xc2' && (unsigned char)text[1] < 0xa0) {
+			printf("\\u%04x", (unsigned char)text[1]);
+			text++;
+		} else {
+			(void)putchar(*text);
+		}
+	}
+	(void)putchar('\n');
+}
+
 static int print_json(JsonArray *take_views)
 {
 	JsonObject *root = json_object_new();
@@ -104,7 +118,7 @@ static int print_json(JsonArray *take_views)
 	json_object_set_array_member(root, "views", take_views);
 	json_node_take_object(node, root);
 	text = json_to_string(node, FALSE);
-	printf("%s\n", text);
+	print_escaped(text);
 	return fflush(stdout) == 0 ? 0 : FSG_EXIT_FAILED;
 }
 

@@ -1,5 +1,6 @@
 /* stella-fsgate unmount [--lazy] MOUNTPOINT. The view itself is never touched: its gateway may hang. */
 #include "fsgate/cli.h"
+#include "fsgate/holders.h"
 #include "fsgate/mountpoint.h"
 
 #include "common/errno-util.h"
@@ -13,8 +14,9 @@ static int explain(const char *where, int r)
 {
 	g_autofree char *shown = path_escape(where);
 	g_autofree char *holders = NULL;
+	g_autoptr(FsgViewMount) mount = fsg_view_mount_find(where);
 
-	if (r == -EINVAL) {
+	if (r == -EINVAL || !mount) {
 		fsg_cli_complain("unmount: \"%s\": no view is mounted there", shown);
 		return FSG_EXIT_FAILED;
 	}
@@ -22,10 +24,10 @@ static int explain(const char *where, int r)
 		fsg_cli_complain("unmount: \"%s\": %s", shown, errno_text(-r));
 		return FSG_EXIT_FAILED;
 	}
-	holders = fsg_mountpoint_holders(where);
-	g_strdelimit(g_strchomp(holders), "\n", ',');
-	fsg_cli_complain("unmount: \"%s\": the view is in use%s%s; end them, or use --lazy", shown,
-			 holders[0] ? " by " : "", holders);
+	holders = fsg_view_holders(mount);
+	fsg_cli_complain("unmount: \"%s\": the view is in use by %s; end %s, or use --lazy", shown,
+			 holders[0] ? holders : "a process that you may not look at",
+			 strchr(holders, ')') == strrchr(holders, ')') ? "it" : "them");
 	return FSG_EXIT_FAILED;
 }
 

@@ -169,64 +169,13 @@ static int run_fusermount(const char *path, bool lazy)
 
 int fsg_mountpoint_unmount(const char *path, bool lazy)
 {
-	if (!fsg_mountpoint_is_view(path))
+	g_autoptr(FsgViewMount) mount = fsg_view_mount_find(path);
+
+	if (!mount)
 		return -EINVAL;
+	if (geteuid() != 0 && geteuid() != mount->uid)
+		return -EPERM;
 	if (umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 		return 0;
 	return errno == EPERM ? run_fusermount(path, lazy) : -errno;
-}
-
-static bool link_is_below(const char *link, const char *path)
-{
-	g_autofree char *text = g_file_read_link(link, NULL);
-
-	return text && path_is_below(text, path);
-}
-
-static bool process_holds(const char *process, const char *path)
-{
-	static const char *const links[] = { "cwd", "root", "exe" };
-	g_autofree char *fd_dir = g_build_filename(process, "fd", NULL);
-	GDir *dir;
-	const char *name;
-	bool holds = false;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(links) && !holds; i++) {
-		g_autofree char *link = g_build_filename(process, links[i], NULL);
-
-		holds = link_is_below(link, path);
-	}
-	dir = holds ? NULL : g_dir_open(fd_dir, 0, NULL);
-	while (dir && !holds && (name = g_dir_read_name(dir))) {
-		g_autofree char *link = g_build_filename(fd_dir, name, NULL);
-
-		holds = link_is_below(link, path);
-	}
-	if (dir)
-		g_dir_close(dir);
-	return holds;
-}
-
-char *fsg_mountpoint_holders(const char *path)
-{
-	GString *holders = g_string_new(NULL);
-	GDir *proc = g_dir_open("/proc", 0, NULL);
-	const char *pid;
-
-	while (proc && (pid = g_dir_read_name(proc))) {
-		g_autofree char *process = g_build_filename("/proc", pid, NULL);
-		g_autofree char *comm = g_build_filename(process, "comm", NULL);
-		g_autofree char *name = NULL;
-		g_autofree char *shown = NULL;
-
-		if (!g_ascii_isdigit(pid[0]) || !process_holds(process, path))
-			continue;
-		if (!g_file_get_contents(comm, &name, NULL, NULL))
-			continue;
-		shown = path_escape(g_strchomp(name));
-		g_string_append_printf(holders, "%s %s\n", pid, shown);
-	}
-	if (proc)
-		g_dir_close(proc);
-	return g_string_free(holders, FALSE);
 }

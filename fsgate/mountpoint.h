@@ -19,9 +19,6 @@ bool fsg_mountpoint_is_view(const char *path);
 bool fsg_mountpoint_is_dead(const char *path);
 
 /* Unmounts the view at an absolute path, never following a link at its end: as root itself, else by
- * fusermount3. lazy: detach at once, even when it is in use. 0, -EBUSY, -EINVAL for what is no view, or -errno. */
+ * fusermount3. lazy: detach at once, even when it is in use. 0, -EBUSY, -EINVAL for what is no view, -EPERM for
+ * somebody else's, or -errno. */
 int fsg_mountpoint_unmount(const char *path, bool lazy);
-
-/* The processes that keep a view busy (working directory, root, program or open file below it), one a
- * line: "pid name". Looks at link texts only and never into the view. "" when none is found. */
-char *fsg_mountpoint_holders(const char *path);

@@ -140,6 +140,11 @@ expect_match out '^  requests +[0-9]+: .*lookup [0-9]+'
 expect_match out '^  denials +[0-9]+: .*read-only-mount [0-9]+'
 expect_match out '^    touch|^    create /opt/stella/'
 check "a long path is shortened for people" sh -c "! '$FSGATE' status '$V' | grep -q '.\{600\}'"
+touch "$V/opt/stella/$(printf 'c1\302\233m')" 2>/dev/null || true
+touch "$V/opt/stella/$(printf 'bad\377')" 2>/dev/null || true
+check "nor C1 controls with --json" sh -c "'$FSGATE' status --json '$V' | grep -q 'c1.u009bm'"
+check_equal "a path that is not UTF-8 is given in base64" \
+  "$(status_value "v['denials']['rows'][-1]['path']['b64']" | base64 -d | od -An -c | tr -d ' \n')" '/opt/stella/bad377'
 check "control characters do not reach the terminal" sh -c "! '$FSGATE' status '$V' | LC_ALL=C grep -q '[^[:print:]]'"
 check_equal "numbers are numbers" "$(status_value "all(type(v[k]) is int for k in ('uid', 'pid', 'up_ms', 'inodes', 'threads')) and v['state'] == 'serving' and v['reason'] is None")" True
 check_equal "the gateway is the one that was started" "$(cat "/proc/$(status_value "v['pid']")/comm")" stella-fsgate
