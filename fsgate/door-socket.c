@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -81,11 +82,12 @@ static void sweep(int dirfd)
 }
 
 /* It gets its name when it listens. */
-int fsg_door_listen(int dirfd, const FsgViewMount *mount)
+int fsg_door_listen(int dirfd, const FsgViewMount *mount, ino_t *ret_ino)
 {
 	FD_AUTO fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char name[32], made[40];
 	struct sockaddr_un address;
+	struct stat st;
 
 	if (fd < 0)
 		return -errno;
@@ -95,30 +97,44 @@ int fsg_door_listen(int dirfd, const FsgViewMount *mount)
 	address = address_of(dirfd, made);
 	(void)unlinkat(dirfd, made, 0); /* of one that was killed in between */
 	if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-	    listen(fd, BACKLOG) != 0 || renameat(dirfd, made, dirfd, name) != 0)
+	    listen(fd, BACKLOG) != 0 || fstatat(dirfd, made, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    renameat(dirfd, made, dirfd, name) != 0)
 		return -errno;
+	*ret_ino = st.st_ino;
 	return fd_steal(&fd);
 }
 
-void fsg_door_remove(int dirfd, const FsgViewMount *mount)
+void fsg_door_remove(int dirfd, const FsgViewMount *mount, ino_t ino)
 {
+	struct stat st;
 	char name[32];
 
 	name_socket(mount, name);
-	(void)unlinkat(dirfd, name, 0); /* absent most of the time */
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == ino)
+		(void)unlinkat(dirfd, name,
+			       0); /* what cannot be removed goes with the next mount */
 }
 
-int fsg_door_connect(const FsgViewMount *mount)
+static int connect_in(const char *path, const FsgViewMount *mount)
 {
-	g_autofree char *path = runtime_dir_views();
-	FD_AUTO dir = -1;
+	FD_AUTO dir = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char name[32];
 
-	if (!path)
-		return -EINVAL;
-	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
 	name_socket(mount, name);
 	return connect_to(dir, name);
+}
+
+/* Root asks other users' gateways where a login session of theirs has them. */
+int fsg_door_connect(const FsgViewMount *mount)
+{
+	g_autofree char *path = runtime_dir_views();
+	g_autofree char *theirs = NULL;
+	int r = path ? connect_in(path, mount) : -EINVAL;
+
+	if (r >= 0 || geteuid() != 0 || mount->uid == 0)
+		return r;
+	theirs = g_strdup_printf("/run/user/%u/stella/views", mount->uid);
+	return connect_in(theirs, mount);
 }

@@ -8,11 +8,11 @@
 int fsg_door_dir_open(char **ret_path);
 
 /* Makes the listening socket of the view that is mounted at an absolute path; one that a killed gateway left under
- * that name goes. dirfd is that of fsg_door_dir_open(). fd, or -errno. */
-int fsg_door_listen(int dirfd, const FsgViewMount *mount);
+ * that name goes. dirfd is that of fsg_door_dir_open(). fd, or -errno. *ret_ino tells the socket from others. */
+int fsg_door_listen(int dirfd, const FsgViewMount *mount, ino_t *ret_ino);
 
-/* Removes it. */
-void fsg_door_remove(int dirfd, const FsgViewMount *mount);
+/* Removes it, unless the next view, which may have got the same number, has its own in that place. */
+void fsg_door_remove(int dirfd, const FsgViewMount *mount, ino_t ino);
 
 /* Connects to it. fd; -ENOENT, -ECONNREFUSED when nobody listens, or another -errno. */
 int fsg_door_connect(const FsgViewMount *mount);

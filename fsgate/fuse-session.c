@@ -16,6 +16,7 @@
 #include <glib.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,8 +24,9 @@
 struct FsgSession {
 	FsgView *view; /* borrowed */
 	struct fuse_session *fuse;
-	bool own_mount;	 /* made by us with move_mount */
-	bool fuse_mount; /* made by libfuse through fusermount3 */
+	bool own_mount;	     /* made by us with move_mount */
+	bool fuse_mount;     /* made by libfuse through fusermount3 */
+	FsgViewMount *mount; /* what own_mount or fuse_mount made */
 	FsgDevice *device;
 	FsgPassthrough *passthrough;
 	FsgLoop *loop; /* once started */
@@ -150,6 +152,7 @@ int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSes
 		(void)fsg_session_free(session, 0);
 		return r;
 	}
+	session->mount = fsg_view_mount_find(view->mountpoint);
 	*ret_session = session;
 	return 0;
 }
@@ -218,6 +221,17 @@ int fsg_session_end_fd(const FsgSession *session)
 	return fsg_loop_end_fd(session->loop);
 }
 
+/* A device number is given again as soon as its view has gone, but then our connection has ended too. */
+bool fsg_session_is_mounted(const FsgSession *session)
+{
+	g_autoptr(FsgViewMount) now = fsg_view_mount_find(session->view->mountpoint);
+	struct pollfd device = { .fd = fuse_session_fd(session->fuse) };
+
+	return now && session->mount && now->dev_major == session->mount->dev_major &&
+	       now->dev_minor == session->mount->dev_minor &&
+	       !(poll(&device, 1, 0) == 1 && (device.revents & POLLERR));
+}
+
 void fsg_session_unmount(FsgSession *session)
 {
 	const char *path = session->view->mountpoint;
@@ -225,6 +239,10 @@ void fsg_session_unmount(FsgSession *session)
 	if (!session->own_mount && !session->fuse_mount)
 		return;
 	/* Ours may have been unmounted by somebody else, and another be there now. */
+	if (!fsg_session_is_mounted(session)) {
+		session->own_mount = session->fuse_mount = false;
+		return;
+	}
 	if (session->own_mount && fsg_mountpoint_unmount(path, false) == -EBUSY)
 		(void)fsg_mountpoint_unmount(path, true);
 	if (session->fuse_mount)
@@ -248,6 +266,7 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 	session->view->passthrough = NULL;
 	fsg_passthrough_free(session->passthrough);
 	fsg_device_free(session->device);
+	fsg_view_mount_free(session->mount);
 	g_free(session);
 	return true;
 }

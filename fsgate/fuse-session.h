@@ -28,7 +28,10 @@ struct fuse_session *fsg_session_fuse(FsgSession *session);
 /* Readable when the threads have ended: the view was unmounted or its connection aborted. Borrowed. */
 int fsg_session_end_fd(const FsgSession *session);
 
-/* Unmounts what fsg_session_mount() made, lazily if it is in use. */
+/* Whether what fsg_session_mount() made is on top at its mountpoint. */
+bool fsg_session_is_mounted(const FsgSession *session);
+
+/* Unmounts it, if so: lazily if it is in use. */
 void fsg_session_unmount(FsgSession *session);
 
 /* Waits at most timeout_ms for the threads' end, then frees the session. false: they have not ended (a request

@@ -2,7 +2,6 @@
 #include "fsgate/serve-until.h"
 
 #include "common/fd-util.h"
-#include "fsgate/mountpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +48,7 @@ void fsg_serve_until_end(FsgSession *session, int signal_fd, int control_fd, con
 		}
 		if (fds[0].revents || fds[1].revents || fds[2].revents)
 			return;
-		if (fds[3].revents && !fsg_mountpoint_is_view(mountpoint))
+		if (fds[3].revents && !fsg_session_is_mounted(session))
 			return;
 	}
 }

@@ -13,6 +13,7 @@ struct FsgViewDoor {
 	FsgAnswers answers;
 	int dirfd; /* -1: no socket of its own */
 	FsgViewMount *mount;
+	ino_t ino; /* of the socket */
 };
 
 static FsgViewDoor *door_new(FsgView *view, FsgSession *session)
@@ -39,9 +40,9 @@ int fsg_view_door_open(FsgView *view, FsgSession *session, int take_dirfd, const
 
 	door->dirfd = take_dirfd;
 	door->mount = fsg_view_mount_find(path);
-	r = door->mount ? fsg_door_listen(door->dirfd, door->mount) : -ENOENT;
+	r = door->mount ? fsg_door_listen(door->dirfd, door->mount, &door->ino) : -ENOENT;
 	if (r >= 0 && (r = fsg_door_open(r, -1, fsg_answer, &door->answers, &door->door)) < 0)
-		fsg_door_remove(door->dirfd, door->mount);
+		fsg_door_remove(door->dirfd, door->mount, door->ino);
 	if (r < 0) {
 		door_free(door);
 		return r;
@@ -68,7 +69,7 @@ bool fsg_view_door_close(FsgViewDoor *door, int timeout_ms)
 	if (!door)
 		return true;
 	if (door->mount)
-		fsg_door_remove(door->dirfd, door->mount);
+		fsg_door_remove(door->dirfd, door->mount, door->ino);
 	if (!fsg_door_close(door->door, timeout_ms))
 		return false;
 	door_free(door);

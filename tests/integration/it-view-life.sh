@@ -85,6 +85,21 @@ umount "$V"
 check "the gateway ends" wait_for 5 has_ended "$gateway"
 check_equal "its socket is gone" "$(ls "$STELLA_STATE_DIR/views")" ""
 
+echo "--- one after the other, at once"
+lost=0
+for ((i = 0; i < 20; i++)); do
+  "$FSGATE" mount --workspace ws "$V" >/dev/null || lost=$((lost + 1))
+  gateway=$(gateway_pid)
+  # the old one ends while the new one is there already, often with the same numbers
+  "$FSGATE" unmount "$V" && "$FSGATE" mount --workspace user "$V" >/dev/null || lost=$((lost + 1))
+  wait_for 5 has_ended "$gateway" || lost=$((lost + 1))
+  [ "$(cat "$V/workspace/n" 2>&1)" = data ] || lost=$((lost + 1))
+  "$FSGATE" status "$V" >/dev/null || lost=$((lost + 1))
+  "$FSGATE" unmount "$V" || lost=$((lost + 1))
+done
+check_equal "a gateway that ends takes nothing from the next" "$lost" 0
+check "no socket is left" wait_for 5 sh -c "test -z \"\$(ls '$STELLA_STATE_DIR/views')\""
+
 echo "--- where it may be mounted"
 refused() {
   local pattern=$1
