@@ -31,6 +31,10 @@
 #define LIMIT_OUTPUT_BYTES_MIN	   1
 #define LIMIT_OUTPUT_BYTES_MAX	   (1024ull * 1024 * 1024)
 #define LIMIT_OUTPUT_BYTES_DEFAULT (10ull * 1024 * 1024)
+/* Requests of one view that wait for a lock; each costs less than 1 KiB here, and some in the kernel. */
+#define LIMIT_LOCK_WAITS 1024
+/* Locked byte ranges of one view. The kernel goes through all of a file for each lock: 0.2 ms for as many. */
+#define LIMIT_LOCK_RANGES 16384
 /* Bytes of a generated or copied small file of the view (passwd, resolv.conf). */
 #define LIMIT_SMALL_FILE_BYTES (256 * 1024)
 /* Threads of a gateway that may wait for one mount's host directory at once; further requests queue. */

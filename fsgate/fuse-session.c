@@ -6,6 +6,7 @@
 #include "common/mount-util.h"
 #include "common/syscall-wrap.h"
 #include "fsgate/device.h"
+#include "fsgate/locks.h"
 #include "fsgate/loop.h"
 #include "fsgate/mountinfo.h"
 #include "fsgate/mountpoint.h"
@@ -45,6 +46,7 @@ static int session_new(FsgView *view, bool allow_other, FsgSession **ret_session
 
 	session->view = view;
 	session->fuse = fuse_session_new(&args, &ops, sizeof ops, view);
+	view->fuse = session->fuse;
 	fuse_opt_free_args(&args);
 	if (!session->fuse) {
 		(void)fsg_session_free(session, 0);
@@ -255,7 +257,8 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 	if (!session)
 		return true;
 	fsg_session_unmount(session);
-	if (session->loop && !fsg_loop_wait(session->loop, timeout_ms)) {
+	if (session->loop && (!fsg_loop_wait(session->loop, timeout_ms) ||
+			      !fsg_locks_stop(session->view->locks, timeout_ms))) {
 		fsg_device_abort(session->device, session->fuse);
 		return false;
 	}

@@ -17,6 +17,9 @@
 	X(READ, "read", READ)                                                                      \
 	X(LSEEK, "lseek", READ)                                                                    \
 	X(FLUSH, "flush", READ)                                                                    \
+	X(GETLK, "getlk", READ)                                                                    \
+	X(SETLK, "setlk", READ)                                                                    \
+	X(FLOCK, "flock", READ)                                                                    \
 	X(FSYNC, "fsync", READ)                                                                    \
 	X(RELEASE, "release", READ)                                                                \
 	X(OPENDIR, "opendir", READ)                                                                \

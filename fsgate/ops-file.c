@@ -1,5 +1,6 @@
 /* Files: open, create, read, write, and what works on an open one. */
 #include "fsgate/host-open.h"
+#include "fsgate/locks.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/passthrough.h"
@@ -25,6 +26,7 @@ static void file_free(FsgView *view, FsgFile *file)
 	fsg_inode_remove_file(view->inodes, file->inode, file);
 	if (file->fd >= 0)
 		fsg_handle_budget_return(view->handles);
+	fsg_locks_release(view, file);
 	fsg_passthrough_return(view->passthrough, file->inode, file->backing_id);
 	fd_close(&file->fd);
 	fsg_boundary_closed(view->boundary, &file->opened);
@@ -337,6 +339,7 @@ void fsg_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 		r = copy < 0 ? copy : close(copy) == 0 ? 0 : -errno;
 	}
+	fsg_locks_flush(fsg_req_view(req), fsg_file_from_fh(fi->fh), fi->lock_owner);
 	fsg_reply_result(req, FSG_OP_FLUSH, r);
 }
 

@@ -1,5 +1,5 @@
 /* Which handler answers which request. A request without one is answered ENOSYS by libfuse, after which
- * the kernel does without: locks are then kept by the kernel, for all processes in the view. */
+ * the kernel does without. That there are getlk, setlk and flock is what makes libfuse ask for locks. */
 #include "fsgate/ops.h"
 
 const struct fuse_lowlevel_ops fsg_ops = {
@@ -34,6 +34,9 @@ const struct fuse_lowlevel_ops fsg_ops = {
 	.rmdir = fsg_op_rmdir,
 	.rename = fsg_op_rename,
 	.link = fsg_op_link,
+	.getlk = fsg_op_getlk,
+	.setlk = fsg_op_setlk,
+	.flock = fsg_op_flock,
 	.getxattr = fsg_op_getxattr,
 	.listxattr = fsg_op_listxattr,
 	.setxattr = fsg_op_setxattr,

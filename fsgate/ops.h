@@ -1,4 +1,4 @@
-/* The handlers of FUSE's requests, by file: lookup and attributes, files, directories, changes of names,
+/* The handlers of FUSE's requests, by file: lookup and attributes, files, directories, changes of names, locks,
  * extended attributes. Each is gate, work, one reply. */
 #pragma once
 
@@ -56,6 +56,11 @@ void fsg_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 void fsg_op_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_ino_t to,
 		   const char *new_name, unsigned int flags);
 void fsg_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
+/* ops-lock.c */
+void fsg_op_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
+void fsg_op_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
+		  int sleep);
+void fsg_op_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int how);
 /* ops-xattr.c */
 void fsg_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
 void fsg_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);

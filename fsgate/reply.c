@@ -25,18 +25,34 @@ static bool is_known_errno(int errnum)
 	return false;
 }
 
-void fsg_reply_result(fuse_req_t req, FsgOp op, int r)
+static int answerable(FsgOp op, int r)
 {
 	fsg_asked_replies(r);
 	if (r < 0 && !is_known_errno(-r)) {
 		g_debug("%s: unexpected %s, answered as EIO", fsg_op_name(op), errno_name(-r));
-		r = -EIO;
+		return -EIO;
 	}
 	/* ENOSYS for most operations would switch them off for good: it never leaves us. */
-	if (r == -ENOSYS)
-		r = -EOPNOTSUPP;
+	return r == -ENOSYS ? -EOPNOTSUPP : r;
+}
+
+void fsg_reply_result(fuse_req_t req, FsgOp op, int r)
+{
+	r = answerable(op, r);
 	(void)fuse_reply_err(req,
 			     -r); /* fails only for an interrupted request: nothing was given */
+}
+
+bool fsg_reply_late(fuse_req_t req, FsgOp op, int r)
+{
+	return fuse_reply_err(req, -answerable(op, r)) == 0;
+}
+
+/* Of the attributes only, which waits for nothing in the kernel; a read compares them and drops the pages it has when
+ * they tell of a change. */
+void fsg_reply_expire(const FsgView *view, fuse_ino_t ino)
+{
+	(void)fuse_lowlevel_notify_inval_inode(view->fuse, ino, -1, 0);
 }
 
 void fsg_reply_attr(fuse_req_t req, const FsgView *view, const struct stat *st)
@@ -62,6 +78,11 @@ void fsg_reply_data_from_fd(fuse_req_t req, int fd, off_t offset, size_t size)
 	data.buf[0].fd = fd;
 	data.buf[0].pos = offset;
 	(void)fuse_reply_data(req, &data, FUSE_BUF_SPLICE_MOVE);
+}
+
+void fsg_reply_lock(fuse_req_t req, const struct flock *lock)
+{
+	(void)fuse_reply_lock(req, lock);
 }
 
 void fsg_reply_count(fuse_req_t req, size_t count)

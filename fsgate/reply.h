@@ -12,10 +12,19 @@
 /* r is 0 or -errno. Codes that are not in the table of README.md become EIO. */
 void fsg_reply_result(fuse_req_t req, FsgOp op, int r);
 
+/* The same for a lock, which may have been waited for: from any thread, once, whatever that thread serves
+ * meanwhile. false: the kernel did not get it, and a lock is given back by the caller. */
+bool fsg_reply_late(fuse_req_t req, FsgOp op, int r);
+
+/* Before the reply to a lock that is held now: what the kernel believes about the file is asked for again. Whoever
+ * locked it before, beside the view, may have changed it, and a program that locks a file looks at it then. */
+void fsg_reply_expire(const FsgView *view, fuse_ino_t ino);
+
 void fsg_reply_attr(fuse_req_t req, const FsgView *view, const struct stat *st);
 void fsg_reply_text(fuse_req_t req, const char *text);
 void fsg_reply_bytes(fuse_req_t req, const void *data, size_t size);
 void fsg_reply_data_from_fd(fuse_req_t req, int fd, off_t offset, size_t size);
+void fsg_reply_lock(fuse_req_t req, const struct flock *lock);
 void fsg_reply_count(fuse_req_t req, size_t count);
 void fsg_reply_xattr_size(fuse_req_t req, size_t size);
 void fsg_reply_offset(fuse_req_t req, off_t offset);

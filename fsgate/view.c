@@ -8,6 +8,7 @@
 #include "common/fd-util.h"
 #include "common/path-util.h"
 #include "common/syscall-wrap.h"
+#include "fsgate/locks.h"
 
 #include <fnmatch.h>
 #include <glib.h>
@@ -198,6 +199,7 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 		view->boundary = fsg_boundary_new();
 		view->recent = fsg_recent_new(view->cache_s);
 	}
+	view->locks = fsg_locks_new();
 	view->proc_fd = fd_open_proc();
 	r = view->proc_fd;
 	if (r < 0)
@@ -225,6 +227,7 @@ void fsg_view_free(FsgView *view)
 {
 	if (!view)
 		return;
+	fsg_locks_free(view->locks);
 	fsg_inode_table_free(view->inodes);
 	fsg_handle_budget_free(view->handles);
 	fsg_denials_free(view->denials);

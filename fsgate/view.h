@@ -27,6 +27,7 @@ typedef struct {
 	FsgStats stats;
 	FsgBoundary *boundary; /* of a session's view only; else NULL */
 	FsgRecent *recent;     /* the same */
+	struct FsgLocks *locks;
 	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
 	GHashTable *pinned;
 	/* Of FsgHostId: directories of ours, which no view enters. */
@@ -41,7 +42,8 @@ typedef struct {
 	bool maps_one_id; /* no other id has a mapping where the view is mounted: all are shown so */
 	bool enters_others; /* --allow-other: mode bits decide, so they must not promise too much */
 	int lease_waits;    /* threads that wait for a lease; atomic */
-	double cache_s;	    /* how long the kernel may believe names and attributes */
+	struct fuse_session *fuse; /* who serves it; borrowed, set when that is made */
+	double cache_s;		   /* how long the kernel may believe names and attributes */
 } FsgView;
 
 typedef struct {
