@@ -23,6 +23,8 @@ struct FsgFile {
 	int fd;		    /* -1 for an empty stand-in */
 	int32_t backing_id; /* > 0: the kernel reads and writes the host's file itself */
 	bool writes;	    /* opened for writing */
+	/* Closing it is not told by a FLUSH: only the RELEASE comes, after the last close. */
+	bool closes_silently;
 	FsgOpened opened;
 	FsgFile *prev, *next; /* of the same inode; under the table's lock */
 };

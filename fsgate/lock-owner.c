@@ -69,12 +69,15 @@ static int open_description(FsgView *view, const FsgFile *handle, int flags)
 /* With the access that the handle has, so that nothing is opened in another way than the program did, and reading
  * too when it may only write: an owner can read-lock through one handle and write-lock through another.
  *
+ * A handle that closes silently may have been closed already when the same owner locks through another one, and its
+ * RELEASE may come afterwards: what that owner holds must not end with it. So record locks are never taken on it.
+ *
  * The kernel keeps the description of a handle that it passes reads and writes through, and keeps it when we are
  * killed; so that locks end with us in any case, they are then taken on another one. */
 static int description_new(FsgView *view, const FsgLockFile *file, const FsgFile *handle,
 			   bool record, Description *ret_description)
 {
-	bool lent = record && is_lent(file, handle);
+	bool own = record && (handle->closes_silently || is_lent(file, handle));
 	int flags = fcntl(handle->fd, F_GETFL), mode, wider, fd;
 
 	if (flags < 0)
@@ -82,12 +85,12 @@ static int description_new(FsgView *view, const FsgLockFile *file, const FsgFile
 	mode = flags & O_ACCMODE;
 	wider = record && mode == O_WRONLY ? O_RDWR : mode;
 	*ret_description = (Description){ handle->fd, mode, handle };
-	if (wider == mode && !lent && handle->backing_id <= 0)
+	if (wider == mode && !own && handle->backing_id <= 0)
 		return 0;
 	flags &= O_APPEND; /* some files can be opened for nothing else */
 	if ((fd = open_description(view, handle, flags | wider)) >= 0)
 		*ret_description = (Description){ fd, wider, NULL };
-	else if (!lent)
+	else if (!own)
 		return 0;
 	else if (wider != mode && (fd = open_description(view, handle, flags | mode)) >= 0)
 		*ret_description = (Description){ fd, mode, NULL };

@@ -165,8 +165,8 @@ static int set_flock(FsgView *view, FsgLockFile *file, FsgLockOwner *owner,
 	return r;
 }
 
-/* Whether somebody who is in the way may have been closed. Once: who is still there after that time is in use
- * elsewhere. Under op. */
+/* Whether somebody who is in the way may have been closed. Once, where closing is told: who is still there after that
+ * time is in use elsewhere. Under op. */
 static bool is_closing(const FsgLockFile *file, const FsgLockRequest *request)
 {
 	FsgLockOwner *owner;
@@ -174,7 +174,7 @@ static bool is_closing(const FsgLockFile *file, const FsgLockRequest *request)
 	guint from = 0;
 
 	while ((owner = fsg_lock_file_find_conflict(file, request, &from))) {
-		closing = closing || owner->may_close;
+		closing = closing || owner->may_close || owner->handle->closes_silently;
 		owner->may_close = false;
 	}
 	return closing;

@@ -114,7 +114,7 @@ void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)file;
-	fi->noflush = closes_silently(file, fi->flags);
+	fi->noflush = file->closes_silently = closes_silently(file, fi->flags);
 	/* The pages that the kernel has are good if nothing about the file changed since it was opened
 	 * last, by whomever. */
 	if (file->fd >= 0 && file->backing_id == 0)
@@ -257,7 +257,7 @@ void fsg_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)file;
-	fi->noflush = closes_silently(file, fi->flags);
+	fi->noflush = file->closes_silently = closes_silently(file, fi->flags);
 	if (!fsg_reply_create(req, view, &entry, fi, file->backing_id))
 		file_free(view, file);
 }

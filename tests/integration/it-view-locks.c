@@ -290,7 +290,7 @@ static void closing_any_fd_of_the_file_ends_the_record_locks_of_a_process_only(v
 	FOR_SIDES(sides) FOR_KINDS(kind)
 	{
 		Pair pair = pair_new(sides, O_RDWR);
-		int other = lock_peer_open(&pair.peer[0], pair.path[0], O_RDONLY);
+		int other = lock_peer_open(&pair.peer[0], pair.path[0], O_RDWR);
 
 		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 0), 0);
 		assert_int_equal(lock_peer_close(&pair.peer[0], other), 0);
@@ -298,6 +298,55 @@ static void closing_any_fd_of_the_file_ends_the_record_locks_of_a_process_only(v
 				 kind == LOCK_PEER_POSIX ? 0 : -EAGAIN);
 		pair_free(&pair);
 	}
+}
+
+/* One that was opened for one direction only closes without a word (ops-file.c): what was locked through another
+ * stays, until that is closed or the process ends. What was locked through the fd itself ends with it. */
+static void closing_an_fd_of_one_direction_ends_its_own_locks_only(void **state)
+{
+	static const struct {
+		int flags;
+		short type;
+	} ways[] = { { O_RDONLY, F_RDLCK }, { O_WRONLY, F_WRLCK } };
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+		Pair pair = pair_new(3, O_RDWR);
+		LockPeer *peer = &pair.peer[0];
+		int other = lock_peer_open(peer, pair.path[0], ways[i].flags);
+
+		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 0), 0);
+		assert_int_equal(lock_peer_close(peer, other), 0);
+		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), -EAGAIN);
+		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
+
+		other = lock_peer_open(peer, pair.path[0], ways[i].flags);
+		assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, ways[i].type, 0, 0),
+				 0);
+		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), -EAGAIN);
+		assert_int_equal(lock_peer_close(peer, other), 0);
+		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), 0);
+		pair_free(&pair);
+	}
+}
+
+/* The owner locks again before the RELEASE of what it closed may have come: that lock is never lost. */
+static void a_lock_taken_right_after_a_silent_close_stays(void **state)
+{
+	Pair pair = pair_new(3, O_RDWR);
+	LockPeer *peer = &pair.peer[0];
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		int other = lock_peer_open(peer, pair.path[0], O_RDONLY);
+
+		assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, F_RDLCK, 0, 0), 0);
+		assert_int_equal(lock_peer_close(peer, other), 0);
+		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 0), 0);
+		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), -EAGAIN);
+		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
+	}
+	pair_free(&pair);
 }
 
 static void closing_the_last_fd_ends_every_lock(void **state)
@@ -417,6 +466,9 @@ static void an_owner_may_use_several_handles(void **state)
 		assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, F_UNLCK, 1, 2), 0);
 		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 1, 2), 0);
 		assert_int_equal(lock_peer_close(peer, other), 0);
+		/* What closes without a word is seen by the host a moment later. */
+		assert_int_equal(try_soon(&pair, 1, LOCK_PEER_POSIX, F_WRLCK), 0);
+		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
 		assert_locked(&pair, LOCK_PEER_POSIX, "................");
 		pair_free(&pair);
 	}
@@ -643,6 +695,8 @@ int main(void)
 		cmocka_unit_test(who_is_in_the_way_is_told),
 		cmocka_unit_test(
 			closing_any_fd_of_the_file_ends_the_record_locks_of_a_process_only),
+		cmocka_unit_test(closing_an_fd_of_one_direction_ends_its_own_locks_only),
+		cmocka_unit_test(a_lock_taken_right_after_a_silent_close_stays),
 		cmocka_unit_test(closing_the_last_fd_ends_every_lock),
 		cmocka_unit_test(a_lock_is_gone_right_after_the_close),
 		cmocka_unit_test(a_child_inherits_the_locks_of_descriptions),
