@@ -130,6 +130,18 @@ static void each_way_to_a_file_has_its_own_access(void **state)
 	}
 }
 
+/* Another case is another name, which there is none of: no second way in. */
+static void names_of_mounts_are_exact(void **state)
+{
+	static const char *const names[] = { "RO/f",	  "Outer/f", "ro /f", "ro./f",
+					     "outer-r/f", "oute/f",  "rw\\f", "%6futer/f" };
+	const Aliases *a = *state;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		assert_int_equal(result_of(openat(a->root, names[i], O_RDONLY)), ENOENT);
+	assert_int_equal(faccessat(a->root, "ro//./f", F_OK, 0), 0);
+}
+
 /* A new name for a read-only file would be a writable file. */
 static void read_only_files_get_no_second_name(void **state)
 {
@@ -333,6 +345,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(each_way_to_a_file_has_its_own_access),
+		TEST(names_of_mounts_are_exact),
 		TEST(read_only_files_get_no_second_name),
 		TEST(ioctls_change_nothing),
 		TEST(mounts_and_what_leads_to_them_cannot_be_moved),
