@@ -23,7 +23,7 @@ static void begin(FsgAsked *request, fuse_req_t req, FsgOp op, fuse_ino_t ino, c
 #define OBSERVE(field, op, ino, name, parameters, ...)                                             \
 	static void seen_##field parameters                                                        \
 	{                                                                                          \
-		__attribute__((cleanup(fsg_asked_end))) FsgAsked request;                      \
+		__attribute__((cleanup(fsg_asked_end))) FsgAsked request;                          \
                                                                                                    \
 		begin(&request, req, FSG_OP_##op, ino, name);                                      \
 		fsg_ops.field(__VA_ARGS__);                                                        \
@@ -65,6 +65,14 @@ OBSERVE(copy_file_range, COPY_FILE_RANGE, ino_out, NULL,
 	(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in, Info *fi_in, fuse_ino_t ino_out,
 	 off_t offset_out, Info *fi_out, size_t length, int flags),
 	req, ino_in, offset_in, fi_in, ino_out, offset_out, fi_out, length, flags)
+
+OBSERVE(getlk, GETLK, ino, NULL, (fuse_req_t req, fuse_ino_t ino, Info *fi, struct flock *lock),
+	req, ino, fi, lock)
+OBSERVE(setlk, SETLK, ino, NULL,
+	(fuse_req_t req, fuse_ino_t ino, Info *fi, struct flock *lock, int sleep), req, ino, fi,
+	lock, sleep)
+OBSERVE(flock, FLOCK, ino, NULL, (fuse_req_t req, fuse_ino_t ino, Info *fi, int how), req, ino, fi,
+	how)
 
 OBSERVE(opendir, OPENDIR, ino, NULL, (fuse_req_t req, fuse_ino_t ino, Info *fi), req, ino, fi)
 OBSERVE(readdir, READDIR, ino, NULL,
@@ -141,6 +149,9 @@ struct fuse_lowlevel_ops fsg_observed_ops(void)
 	PUT(lseek)
 	PUT(fallocate)
 	PUT(copy_file_range)
+	PUT(getlk)
+	PUT(setlk)
+	PUT(flock)
 	PUT(opendir)
 	PUT(readdir)
 	PUT(readdirplus)

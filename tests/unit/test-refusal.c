@@ -1,6 +1,8 @@
 /* request: from the place that refuses, over the reply, to what is recorded. */
 #include "fsgate/refusal.h"
 
+#include "fsgate/ops.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,6 +178,28 @@ static void what_an_inode_is_gives_the_reason(void **state)
 	}
 }
 
+/* A new operation without a wrapper would be neither counted nor, when it is refused, recorded. */
+static void every_handler_is_observed(void **state)
+{
+	static const char *const not_about_a_request[] = { "init", "forget", "forget_multi" };
+	struct fuse_lowlevel_ops seen = fsg_observed_ops();
+	uintptr_t plain[sizeof fsg_ops / sizeof(uintptr_t)], wrapped[G_N_ELEMENTS(plain)];
+	size_t handlers = 0, unseen = 0;
+
+	(void)state;
+	memcpy(plain, &fsg_ops, sizeof plain);
+	memcpy(wrapped, &seen, sizeof wrapped);
+	for (size_t i = 0; i < G_N_ELEMENTS(plain); i++) {
+		assert_int_equal(plain[i] == 0, wrapped[i] == 0);
+		handlers += plain[i] != 0;
+		unseen += plain[i] != 0 && plain[i] == wrapped[i];
+	}
+	assert_true(handlers > 30);
+	assert_int_equal(unseen, G_N_ELEMENTS(not_about_a_request));
+	assert_true(seen.init == fsg_ops.init && seen.forget == fsg_ops.forget &&
+		    seen.forget_multi == fsg_ops.forget_multi);
+}
+
 static void without_a_request_nothing_happens(void **state)
 {
 	Fixture *f = *state;
@@ -197,6 +221,7 @@ int main(void)
 		ROW(what_nobody_claims_is_the_hosts),
 		ROW(the_entry_that_was_refused_is_named),
 		ROW(what_an_inode_is_gives_the_reason),
+		ROW(every_handler_is_observed),
 		ROW(without_a_request_nothing_happens),
 	};
 
