@@ -24,27 +24,24 @@ print($1)"
 quiet_status() {
   "$FSGATE" status "$V" >/dev/null
 }
-total() {
-  status_value "v['denials']['total']"
+# What is known of the record; `mark` looks, the checks below look once more each.
+count=0 last=0
+mark() {
+  read -r count last < <(status_value "v['denials']['total'], v['denials']['last']")
 }
 # denied OP PATH REASON ERRNO COMMAND...: it fails, and exactly this is recorded.
 denied() {
-  local op=$1 path=$2 reason=$3 errno=$4 count last
+  local op=$1 path=$2 reason=$3 errno=$4
   shift 4
-  count=$(total)
-  last=$(status_value "v['denials']['last']")
   check_not "refused: $*" sh -c '"$@" 2>/dev/null' sh "$@"
-  check_equal "  recorded as $reason" \
-    "$(status_value "[(r['op'], r['path'], r['reason'], r['errno']) for r in v['denials']['rows'] if r['seq'] > $last]")" \
-    "[('$op', '$path', '$reason', '$errno')]"
-  check_equal "  once" "$(total)" $((count + 1))
+  check_equal "  recorded once, as $reason" \
+    "$(status_value "[(r['op'], r['path'], r['reason'], r['errno']) for r in v['denials']['rows'] if r['seq'] > $last], v['denials']['total'], v['denials']['last']")" \
+    "[('$op', '$path', '$reason', '$errno')] $((count += 1)) $((last += 1))"
 }
 # allowed COMMAND...: it works, and nothing is recorded.
 allowed() {
-  local count
-  count=$(total)
   check "allowed: $*" "$@"
-  check_equal "  nothing is recorded" "$(total)" "$count"
+  check_equal "  nothing is recorded" "$(status_value "v['denials']['total']")" "$count"
 }
 
 mount -t tmpfs none ws/sub
@@ -54,6 +51,7 @@ tools=$(snapshot tools)
 etc=$(stat -c '%Z %Y' /etc)
 
 echo "--- every reason, and its twin"
+mark
 denied create /opt/stella/x read-only-mount EROFS touch "$V/opt/stella/x"
 allowed touch "$V/workspace/x"
 denied open /opt/stella/bin/t read-only-mount EROFS sh -c "echo x >>$V/opt/stella/bin/t"

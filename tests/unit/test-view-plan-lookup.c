@@ -120,6 +120,37 @@ static void a_callers_path_is_located(void **state)
 	}
 }
 
+static void what_the_view_names_is_known(void **state)
+{
+	static const struct {
+		const char *path;
+		bool named;
+	} cases[] = {
+		{ "/", true },
+		{ "/workspace", true },
+		{ "/workspace/x/y", true },
+		{ "/workspace-evil", false },
+		{ "/a/b/c", true },
+		{ "/f", true },
+		{ "/tmp/x", true },
+		{ "/run/x", true },
+		{ "/proc/self", true },
+		{ "/dev/null", true },
+		{ "/srv", false },
+		{ "/root/.ssh", false },
+	};
+	g_autoptr(ViewPlan) plan = lookup_plan(VIEW_FOR_SANDBOX);
+	g_autoptr(ViewPlan) looked_into = lookup_plan(VIEW_FOR_HOST);
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+		if (view_plan_names(plan, cases[i].path) != cases[i].named)
+			fail_msg("%s", cases[i].path);
+	/* only a sandbox has these */
+	assert_false(view_plan_names(looked_into, "/tmp/x"));
+	assert_false(view_plan_names(looked_into, "/proc/self"));
+}
+
 static void a_mount_at_its_own_host_path_means_itself(void **state)
 {
 	g_autoptr(StellaPolicy) policy = new_policy();
@@ -179,6 +210,7 @@ int main(void)
 		ROOTED(a_view_path_leads_to_the_deepest_mount),
 		ROOTED(a_host_path_leads_to_where_it_shows),
 		ROOTED(a_callers_path_is_located),
+		ROOTED(what_the_view_names_is_known),
 		ROOTED(a_mount_at_its_own_host_path_means_itself),
 		ROOTED(what_is_writable_is_listed_workspace_first),
 		ROOTED(the_table_is_aligned_and_escaped),
