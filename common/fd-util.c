@@ -31,12 +31,14 @@ void fd_reserve(int count)
 {
 	FD_AUTO any = open("/", O_PATH | O_CLOEXEC);
 	struct rlimit limit;
+	int highest;
 
 	if (any < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return; /* it is only slower then */
 	if ((rlim_t)count > limit.rlim_cur)
 		count = (int)limit.rlim_cur;
-	FD_AUTO highest = fcntl(any, F_DUPFD_CLOEXEC, count - 1);
+	highest = fcntl(any, F_DUPFD_CLOEXEC, count - 1);
+	fd_close(&highest);
 }
 
 void fd_proc_path(int fd, char buf[static FD_PROC_PATH_SIZE])
