@@ -6,7 +6,7 @@ preflight root fuse || exit $?
 
 before=$(list_leaks)
 cd "$tmp"
-mkdir -p ws/way/to ws/sub ws/state user tools/bin outside mnt mnt2
+mkdir -p ws/way/to ws/sub ws/state ws/moving rofs user tools/bin outside mnt mnt2
 echo hello >ws/f
 echo tool >tools/bin/t
 echo secret >outside/secret
@@ -45,7 +45,8 @@ allowed() {
 }
 
 mount -t tmpfs none ws/sub
-expect_status 0 "$FSGATE" mount --workspace ws --user-dir user --ro "$tmp/tools:/opt/stella" \
+mount -t tmpfs none rofs
+expect_status 0 "$FSGATE" mount --workspace ws --user-dir user --ro "$tmp/tools:/opt/stella" --rw "$tmp/rofs:/rofs" \
   --ro "$tmp/tools:/workspace/way/to/tools" --runtime host "$V"
 tools=$(snapshot tools)
 etc=$(stat -c '%Z %Y' /etc)
@@ -104,7 +105,28 @@ check_equal "the read-only tree is as it was" "$(snapshot tools)" "$tools"
 check_equal "/etc too" "$(stat -c '%Z %Y' /etc)" "$etc"
 check_equal "what leads out is as it was" "$(cat outside/secret)" secret
 
+ln -s "/workspace/turns/x" ws/turning
+ln -s /workspace/turns ws/turns
+mark
+denied readlink /workspace/turning symlink-loop ELOOP cat "$V/workspace/turning"
+allowed touch "$V/rofs/x"
+mount -o remount,ro rofs
+denied create /rofs/y host-read-only EROFS touch "$V/rofs/y"
+mount -o remount,rw rofs
+allowed touch "$V/rofs/y"
+# Where the kernel asks again after ESTALE there may be more than one of these.
+by_reason() {
+  status_value "v['denials']['by_reason'].get('$1', 0)"
+}
+check "a directory that stays: who is in it may make names" sh -c "cd $V/workspace/moving && touch in"
+check_equal "  nothing is recorded" "$(by_reason moved-out)" 0
+check_not "one that the host has moved out: who is in it may not" \
+  sh -c "cd $V/workspace/moving && mv $tmp/ws/moving $tmp/outside/moved && touch out 2>/dev/null"
+check "  recorded as moved-out" test "$(by_reason moved-out)" -gt 0
+check_equal "  nothing was made" "$(ls outside/moved)" in
+
 echo "--- ordinary errors are no denials"
+mark
 mkdir -p ws/full/x
 allowed sh -c "! rmdir $V/workspace/full 2>/dev/null"
 allowed sh -c "! mkdir $V/workspace/full 2>/dev/null"
@@ -130,7 +152,7 @@ echo "--- what else it says"
 expect_status 0 "$FSGATE" status "$V"
 expect_line out "$V: serving"
 expect_match out '^  mounts +/etc  ro  /etc$'
-expect_match out '^  writable +/workspace /user$'
+expect_match out '^  writable +/workspace /rofs /user$'
 expect_match out '^  links +rewritten$'
 expect_match out '^  cache +auto, 1000 ms$'
 expect_match out '^  passthrough +(on|on, .+|off: .+)$'
@@ -153,6 +175,56 @@ exec 8<"$V/workspace/f"
 check_equal "open files" "$(status_value "v['fds']['files']")" 1
 exec 8<&-
 check "closed ones" wait_for 2 sh -c "'$FSGATE' status '$V' | grep -q '; 0 of [0-9]* files open'"
+
+echo "--- bounds: files of the gateway, files that others hold a lease on"
+expect_status 0 bash -c "ulimit -n 1024; exec '$FSGATE' mount --workspace ws '$tmp/mnt2'"
+cat >open-many.py <<'P'
+import os, sys
+# How many of 600 times a file can be opened at once.
+fds = []
+try:
+    for i in range(600):
+        fds.append(os.open(sys.argv[1], os.O_RDONLY))
+except OSError as e:
+    print(e.strerror)
+print(len(fds) > 100)
+P
+V=$tmp/mnt2
+check_equal "past the budget" "$(python3 open-many.py "$V/workspace/f" | tr '\n' ' ')" "Too many open files in system True "
+check "  recorded as fd-budget" test "$(by_reason fd-budget)" -gt 0
+check "  afterwards there is room again" wait_for 5 sh -c "cat $V/workspace/f >/dev/null"
+cat >lease.py <<'P'
+import fcntl, os, signal, sys, time
+# Holds a lease on a file, and does not let go when it is asked to.
+fd = os.open(sys.argv[1], os.O_RDONLY)
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+print("held", flush=True)
+time.sleep(100)
+P
+echo leased >ws/leased
+chown 0:0 ws/leased
+exec 7< <(exec python3 lease.py ws/leased)
+lease_pid=$!
+test_pids+=("$lease_pid")
+read -r line <&7
+check_equal "a lease" "$line" held
+writers=()
+for ((i = 0; i < 8; i++)); do
+  background sh -c "echo $i >>$V/workspace/leased" 2>/dev/null
+  writers+=("$background_pid")
+done
+was_refused() {
+  test "$(by_reason host-lease)" -gt 0
+}
+check "some of those who want to write are turned away: host-lease" wait_for 10 was_refused
+kill "$lease_pid"
+wait "$lease_pid" 2>/dev/null || true
+exec 7<&-
+wait "${writers[@]}" || true
+check_equal "the others wrote" "$(wc -l <ws/leased)" $((9 - $(by_reason host-lease)))
+expect_status 0 "$FSGATE" unmount "$V"
+V=$tmp/mnt
 
 echo "--- several views, and none"
 expect_status 0 "$FSGATE" mount -r --links original --workspace user "$tmp/mnt2"
@@ -258,7 +330,7 @@ expect_match out ': silent: it belongs to user 0'
 expect_status 0 as-user 1234 -- env STELLA_STATE_DIR=/tmp "$FSGATE" status
 expect_no_match out "^$tmp"
 expect_status 0 "$FSGATE" unmount "$V"
-umount ws/sub
+umount ws/sub rofs
 export STELLA_STATE_DIR=$tmp/state
 rm -rf ws/state
 
