@@ -190,11 +190,8 @@ static void ioctls_change_nothing(void **state)
 	for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
 		int fd = openat(a->root, paths[i], O_RDONLY | O_CLOEXEC);
 		int other = openat(a->root, "rw/f", O_RDONLY | O_CLOEXEC);
-		struct {
-			struct file_dedupe_range range;
-			struct file_dedupe_range_info info;
-		} same = { .range = { .src_length = 4, .dest_count = 1 },
-			   .info = { .dest_fd = fd } };
+		g_autofree struct file_dedupe_range *same =
+			g_malloc0(sizeof *same + sizeof same->info[0]);
 		struct fsxattr attributes = { .fsx_xflags = FS_XFLAG_IMMUTABLE };
 		int flags = FS_IMMUTABLE_FL, version = 7;
 
@@ -204,8 +201,11 @@ static void ioctls_change_nothing(void **state)
 		assert_true(errno == ENOTTY || errno == EOPNOTSUPP);
 		assert_true(ioctl(fd, FS_IOC_SETVERSION, &version) < 0);
 		assert_true(ioctl(fd, FICLONE, other) < 0);
-		if (ioctl(other, FIDEDUPERANGE, &same) == 0)
-			assert_true(same.info.status < 0);
+		same->src_length = 4;
+		same->dest_count = 1;
+		same->info[0].dest_fd = fd;
+		if (ioctl(other, FIDEDUPERANGE, same) == 0)
+			assert_true(same->info[0].status < 0);
 		close(fd);
 		close(other);
 	}

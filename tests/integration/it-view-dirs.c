@@ -292,7 +292,6 @@ static void numbers_and_times_stay_over_a_restart(void **state)
 	Workspace *ws = *state;
 	const char *arguments[] = { "--workspace", ws->host, NULL };
 	struct stat before[50], after;
-	g_autofree char *path = NULL;
 
 	make_staying(ws, 50);
 	for (int i = 0; i < 50; i++) {

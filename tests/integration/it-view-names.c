@@ -412,8 +412,7 @@ static void names_may_have_any_bytes(void **state)
 		"\xff\xfe",
 		"caf\xc3\xa9",
 		"cafe\xcc\x81",
-		"\xe2\x88\x95"
-		"etc",
+		"\xe2\x88\x95.etc",
 		"a:b",
 		"*?[",
 		"$(id)",

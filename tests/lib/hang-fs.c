@@ -104,7 +104,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	if ((size_t)offset >= length)
 		(void)fuse_reply_buf(req, NULL, 0);
 	else
-		(void)fuse_reply_buf(req, CONTENT + offset,
+		(void)fuse_reply_buf(req, &CONTENT[offset],
 				     size < length - (size_t)offset ? size
 								    : length - (size_t)offset);
 }
