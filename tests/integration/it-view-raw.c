@@ -45,12 +45,25 @@ static int with_name(Raw *raw, uint32_t opcode)
 	return call(raw, opcode, raw->dir);
 }
 
+static void release(Raw *raw, uint64_t node, uint64_t handle)
+{
+	const struct fuse_release_in in = { .fh = handle };
+
+	ADD(raw, in);
+	assert_int_equal(call(raw, FUSE_RELEASE, node), 0);
+}
+
 static int raw_OPEN(Raw *raw)
 {
 	const struct fuse_open_in in = { .flags = O_RDONLY | O_TRUNC };
+	struct fuse_open_out out;
+	int r;
 
 	ADD(raw, in);
-	return call(raw, FUSE_OPEN, raw->file);
+	r = raw_client_call(raw->client, FUSE_OPEN, raw->file, raw->body, &out, sizeof out);
+	if (r == 0)
+		release(raw, raw->file, out.fh);
+	return r;
 }
 
 static int raw_ACCESS(Raw *raw)
@@ -65,8 +78,18 @@ static int raw_CREATE(Raw *raw)
 {
 	const struct fuse_create_in in = { .flags = O_CREAT | O_WRONLY, .mode = S_IFREG | 0644 };
 
+	struct {
+		struct fuse_entry_out entry;
+		struct fuse_open_out open;
+	} out;
+	int r;
+
 	ADD(raw, in);
-	return with_name(raw, FUSE_CREATE);
+	raw_add_text(raw->body, raw->name);
+	r = raw_client_call(raw->client, FUSE_CREATE, raw->dir, raw->body, &out, sizeof out);
+	if (r == 0)
+		release(raw, out.entry.nodeid, out.open.fh);
+	return r;
 }
 
 static int raw_WRITE(Raw *raw)
@@ -223,14 +246,6 @@ static uint64_t open_for_reading(Raw *raw)
 	return out.fh;
 }
 
-static void close_handle(Raw *raw)
-{
-	const struct fuse_release_in in = { .fh = raw->handle };
-
-	ADD(raw, in);
-	assert_int_equal(call(raw, FUSE_RELEASE, raw->file), 0);
-}
-
 /* On the host: rw/ with file o, and ro/ with file f (with user.x) and directory d. */
 typedef struct {
 	ViewFixture *files; /* only its directory: nothing is mounted */
@@ -318,7 +333,7 @@ static void every_changing_operation_is_refused_on_a_read_only_mount(void **stat
 	assert_int_equal(raw_RMDIR(&f->raw), -EROFS);
 	f->raw.name = "f";
 	assert_int_equal(raw_UNLINK(&f->raw), -EROFS);
-	close_handle(&f->raw);
+	release(&f->raw, f->raw.file, f->raw.handle);
 	after = tree_snapshot(f->ro);
 	after_rw = tree_snapshot(f->rw);
 	assert_string_equal(before, after);
@@ -339,7 +354,7 @@ static void no_operation_is_refused_so_on_a_writable_mount(void **state)
 		assert_int_not_equal(r, -EROFS);
 		worked += r == 0;
 	}
-	close_handle(&f->raw);
+	release(&f->raw, f->raw.file, f->raw.handle);
 	assert_true(worked > 6);
 }
 
@@ -391,7 +406,7 @@ static void no_name_is_more_than_one_component(void **state)
 	assert_string_equal(before, after);
 	f->raw.name = "one";
 	assert_int_equal(raw_MKDIR(&f->raw), 0);
-	close_handle(&f->raw);
+	release(&f->raw, f->raw.file, f->raw.handle);
 }
 
 /* A number of a request that there is none of, and what the kernel never asks of a link or of a directory. */
@@ -409,7 +424,7 @@ static void what_makes_no_sense_is_an_error_and_no_end(void **state)
 			 -ENOTDIR);
 	f->raw.name = "made";
 	assert_int_equal(raw_MKDIR(&f->raw), 0);
-	close_handle(&f->raw);
+	release(&f->raw, f->raw.file, f->raw.handle);
 }
 
 int main(void)
