@@ -112,6 +112,28 @@ static int (*const ways_to_wait[])(const char *dir) = {
 	wait_in_lookup, wait_in_open, wait_in_listing, wait_in_statfs, wait_in_create,
 };
 
+/* Waits with a file that was opened before; not in the table, which has no fd. */
+static int wait_in_read(int fd)
+{
+	char byte;
+
+	return pread(fd, &byte, 1, 0) == 1 ? 0 : errno;
+}
+
+static int wait_in_write(int fd)
+{
+	return pwrite(fd, "x", 1, 0) == 1 ? 0 : errno;
+}
+
+static int open_file(const Hung *h, const char *name)
+{
+	g_autofree char *path = g_build_filename(h->hung_path, name, NULL);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_DIRECT);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
 static void start_waiters(const Hung *h, pid_t *pids, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -236,6 +258,52 @@ static void who_waits_can_be_killed(void **state)
 	assert_answers(h);
 }
 
+static void readers_and_writers_can_be_killed(void **state)
+{
+	Hung *h = *state;
+	int fd = open_file(h, "5");
+	pid_t pids[3] = { 0 };
+
+	hang_fs_hang(&h->fs);
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork_helper();
+		if (pids[i] == 0)
+			_exit(i ? wait_in_read(fd) : wait_in_write(fd));
+	}
+	assert_true(wait_until(all_wait, pids, 5000));
+	kill_and_wait(pids);
+	hang_fs_go_on(&h->fs);
+	assert_int_equal(wait_in_read(fd), 0);
+	assert_int_equal(wait_in_write(fd), 0);
+	close(fd);
+}
+
+static bool is_unmounted(void *data)
+{
+	const Hung *h = data;
+	struct stat st, above;
+
+	return stat(h->view->mountpoint, &st) == 0 && stat(h->view->dir, &above) == 0 &&
+	       st.st_dev == above.st_dev;
+}
+
+/* The end of the view does not wait for what hangs, though the gateway's process may have to. */
+static void a_view_with_a_hung_source_can_be_ended(void **state)
+{
+	Hung *h = *state;
+	pid_t pids[6] = { 0 };
+
+	hang_fs_hang(&h->fs);
+	start_waiters(h, pids, 5);
+	assert_true(wait_until(all_wait, pids, 5000));
+	kill(h->view->gateway, SIGTERM);
+	assert_true(wait_until(is_unmounted, h, 5000));
+	for (int i = 0; i < 5; i++)
+		assert_int_not_equal(wait_for_child(pids[i], KILL_MS), -1);
+	hang_fs_go_on(&h->fs);
+	view_fixture_unmount(h->view); /* asserts the end within its time, with status 0 */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -244,6 +312,8 @@ int main(void)
 		TEST(the_death_of_a_hung_source_ends_all_waits),
 		TEST(more_who_wait_than_there_are_threads_do_not_stop_the_other_mount),
 		TEST(who_waits_can_be_killed),
+		TEST(readers_and_writers_can_be_killed),
+		TEST(a_view_with_a_hung_source_can_be_ended),
 	};
 	int r = preflight_require((const char *const[]){ "root", "fuse", NULL });
 
