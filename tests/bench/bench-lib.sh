@@ -41,6 +41,7 @@ use_build() {
 make_work() {
   work=$(mktemp -d "$base/stella-bench.XXXXXX")
   chmod 755 "$work"
+  export STELLA_STATE_DIR=$work/state
   trap bench_cleanup EXIT
   trap 'exit 143' TERM
   trap 'exit 130' INT
