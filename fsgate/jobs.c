@@ -29,6 +29,7 @@ struct FsgJobs {
 	Lane *lanes;	      /* [0] for what belongs to no mount, then by anchor id */
 	unsigned int n_lanes;
 	unsigned int count;
+	unsigned int put_off;
 	size_t queued_bytes;
 	bool asleep; /* the watchdog, until there is something to watch */
 	bool interrupts;
@@ -82,55 +83,6 @@ FsgJobs *fsg_jobs_new(FsgView *view, FsgDevice *device, int take_tasks_fd)
 	return jobs;
 }
 
-void fsg_job_free(FsgJob *queued)
-{
-	if (!queued)
-		return;
-	g_free(queued->request);
-	g_free(queued);
-}
-
-void fsg_jobs_free(FsgJobs *jobs)
-{
-	if (!jobs)
-		return;
-	for (unsigned int i = 0; i < jobs->n_lanes; i++) {
-		while (jobs->lanes[i].first) {
-			FsgJob *job = jobs->lanes[i].first;
-
-			jobs->lanes[i].first = job->behind;
-			fsg_job_free(job);
-		}
-	}
-	pthread_cond_destroy(&jobs->wake);
-	pthread_mutex_destroy(&jobs->lock);
-	fd_close(&jobs->tasks_fd);
-	g_free(jobs->lanes);
-	g_free(jobs);
-}
-
-/* Which mount a request will wait for, if it waits. A name that a mount hangs on leads to that mount's host
- * directory, whatever directory it is looked up in. The kernel holds the node during the request. */
-static unsigned int lane_of(const FsgJobs *jobs, const void *request, size_t size)
-{
-	const struct fuse_in_header *header = request;
-	const FsgAnchor *anchor;
-	const FsgInode *inode;
-	const FsgNode *node;
-
-	if (header->nodeid == 0)
-		return 0;
-	inode = fsg_inode_from_id(jobs->view->inodes, header->nodeid);
-	anchor = inode->anchor;
-	node = __atomic_load_n(&inode->node, __ATOMIC_RELAXED);
-	if (header->opcode == FUSE_LOOKUP && node && size > sizeof *header) {
-		node = fsg_node_find_child(node, (const char *)(header + 1));
-		if (node && node->anchor)
-			anchor = node->anchor;
-	}
-	return anchor && anchor->id + 1 < jobs->n_lanes ? anchor->id + 1 : 0;
-}
-
 static void link_job(FsgJobs *jobs, FsgJob *job)
 {
 	job->next = &jobs->jobs;
@@ -145,6 +97,168 @@ static void unlink_job(FsgJob *job)
 	job->next->prev = job->prev;
 }
 
+void fsg_job_free(FsgJob *queued)
+{
+	if (!queued)
+		return;
+	g_free(queued->request);
+	g_free(queued);
+}
+
+void fsg_jobs_free(FsgJobs *jobs)
+{
+	if (!jobs)
+		return;
+	while (jobs->jobs.next != &jobs->jobs) {
+		FsgJob *job = jobs->jobs.next;
+
+		unlink_job(job);
+		if (job->request) /* a copy, not a worker's own */
+			fsg_job_free(job);
+	}
+	pthread_cond_destroy(&jobs->wake);
+	pthread_mutex_destroy(&jobs->lock);
+	fd_close(&jobs->tasks_fd);
+	g_free(jobs->lanes);
+	g_free(jobs);
+}
+
+/* Which mount's host directory a request will wait for, if it waits; or NULL. A name that a mount hangs on leads to that
+ * mount's host directory, whatever directory it is looked up in. The kernel holds the node during the request. */
+static const FsgAnchor *anchor_of(const FsgJobs *jobs, const void *request, size_t size)
+{
+	const struct fuse_in_header *header = request;
+	const FsgInode *inode;
+	const FsgNode *node;
+
+	if (header->nodeid == 0)
+		return NULL;
+	inode = fsg_inode_from_id(jobs->view->inodes, header->nodeid);
+	node = __atomic_load_n(&inode->node, __ATOMIC_RELAXED);
+	if (header->opcode == FUSE_LOOKUP && node && size > sizeof *header) {
+		node = fsg_node_find_child(node, (const char *)(header + 1));
+		if (node && node->anchor)
+			return node->anchor;
+	}
+	return inode->anchor;
+}
+
+static unsigned int lane_of(const FsgJobs *jobs, const void *request, size_t size)
+{
+	const FsgAnchor *anchor = anchor_of(jobs, request, size);
+
+	return anchor && anchor->id + 1 < jobs->n_lanes ? anchor->id + 1 : 0;
+}
+
+bool fsg_jobs_asks_server(const FsgJobs *jobs, const void *request, size_t size)
+{
+	const FsgAnchor *anchor = anchor_of(jobs, request, size);
+
+	return anchor && !anchor->is_local;
+}
+
+/* --- order --- */
+
+static bool takes_away(uint32_t opcode)
+{
+	return opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET || opcode == FUSE_RELEASE ||
+	       opcode == FUSE_RELEASEDIR;
+}
+
+/* The second node that a request names, behind its header. */
+static uint64_t second_node(const void *request, size_t size)
+{
+	const struct fuse_in_header *header = request;
+	const uint64_t *words = (const void *)(header + 1);
+	size_t at;
+
+	switch (header->opcode) {
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_LINK:
+		at = 0;
+		break;
+	case FUSE_COPY_FILE_RANGE:
+		at = offsetof(struct fuse_copy_file_range_in, nodeid_out) / sizeof *words;
+		break;
+	default:
+		return 0;
+	}
+	return size >= sizeof *header + (at + 1) * sizeof *words ? words[at] : 0;
+}
+
+static bool names(const FsgJob *job, uint64_t node)
+{
+	return node != 0 && (job->nodes[0] == node || job->nodes[1] == node);
+}
+
+/* Whether a request names a node that job names too. A FORGET of many has a list of them. */
+static bool meets(const FsgJob *job, const void *request, size_t size)
+{
+	const struct fuse_in_header *header = request;
+	const struct fuse_batch_forget_in *batch = (const void *)(header + 1);
+	const struct fuse_forget_one *forgets = (const void *)(batch + 1);
+
+	if (header->opcode != FUSE_BATCH_FORGET)
+		return names(job, header->nodeid);
+	for (size_t i = 0; i < batch->count; i++) {
+		if (size < sizeof *header + sizeof *batch + (i + 1) * sizeof *forgets)
+			break;
+		if (names(job, forgets[i].nodeid))
+			return true;
+	}
+	return false;
+}
+
+/* Whether any request that came before `end` has to be finished first. Under the lock. */
+static bool has_to_wait(const FsgJobs *jobs, const void *request, size_t size, const FsgJob *end)
+{
+	for (const FsgJob *job = jobs->jobs.next; job != end; job = job->next)
+		if (meets(job, request, size))
+			return true;
+	return false;
+}
+
+static FsgJob *copy_job(FsgJobs *jobs, const FsgJob *job, const void *request, size_t size)
+{
+	FsgJob *copy = g_new0(FsgJob, 1);
+
+	*copy = *job;
+	copy->request = g_memdup2(request, size);
+	copy->size = size;
+	jobs->queued_bytes += size;
+	link_job(jobs, copy);
+	return copy;
+}
+
+static void put_off(FsgJobs *jobs, const FsgJob *job, const void *request, size_t size)
+{
+	copy_job(jobs, job, request, size)->put_off = true;
+	jobs->put_off++;
+}
+
+/* Those that have waited long enough, in their order. Under the lock. */
+static FsgJob *take_ready(FsgJobs *jobs)
+{
+	FsgJob *first = NULL, **end = &first;
+
+	if (jobs->put_off == 0)
+		return NULL;
+	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs; job = job->next) {
+		if (!job->put_off || has_to_wait(jobs, job->request, job->size, job))
+			continue;
+		job->put_off = false;
+		jobs->put_off--;
+		jobs->queued_bytes -= job->size;
+		job->behind = NULL;
+		*end = job;
+		end = &job->behind;
+	}
+	return first;
+}
+
+/* --- lanes --- */
+
 /* Behind those of its lane that wait already. false: past the bound. */
 static bool enqueue(FsgJobs *jobs, Lane *lane, const FsgJob *job, const void *request, size_t size)
 {
@@ -152,86 +266,112 @@ static bool enqueue(FsgJobs *jobs, Lane *lane, const FsgJob *job, const void *re
 
 	if (jobs->queued_bytes + size > LIMIT_QUEUED_REQUEST_BYTES)
 		return false;
-	copy = g_new0(FsgJob, 1);
-	*copy = *job;
-	copy->request = g_memdup2(request, size);
-	copy->size = size;
-	jobs->queued_bytes += size;
+	copy = copy_job(jobs, job, request, size);
 	if (lane->last)
 		lane->last->behind = copy;
 	else
 		lane->first = copy;
 	lane->last = copy;
-	link_job(jobs, copy);
 	return true;
+}
+
+/* The next in the lane that somebody still waits for; those that were answered are freed. It has the place of the
+ * one that has been finished. Under the lock. */
+static FsgJob *take_next(FsgJobs *jobs, Lane *lane)
+{
+	FsgJob *next;
+
+	while ((next = lane->first)) {
+		lane->first = next->behind;
+		if (!lane->first)
+			lane->last = NULL;
+		next->behind = NULL;
+		jobs->queued_bytes -= next->size;
+		if (!next->answered)
+			break;
+		unlink_job(next);
+		fsg_job_free(next);
+	}
+	if (!next) {
+		lane->busy--;
+		return NULL;
+	}
+	next->in_lane = true;
+	jobs->count += next->awaited;
+	return next;
+}
+
+static FsgJob describe(const FsgJobs *jobs, const void *request, size_t size)
+{
+	const struct fuse_in_header *header = request;
+
+	return (FsgJob){
+		.unique = header->unique,
+		.pid = header->pid,
+		.lane = lane_of(jobs, request, size),
+		.since_ms = now_ms(),
+		.awaited = !takes_away(header->opcode),
+		.nodes = { header->nodeid, second_node(request, size) },
+	};
+}
+
+bool fsg_jobs_may_forget(FsgJobs *jobs, const void *request, size_t size)
+{
+	const FsgJob job = { .awaited = false, .nodes = { 0 } };
+	bool waits;
+
+	pthread_mutex_lock(&jobs->lock);
+	waits = has_to_wait(jobs, request, size, &jobs->jobs);
+	if (waits)
+		put_off(jobs, &job, request, size);
+	pthread_mutex_unlock(&jobs->lock);
+	return !waits;
 }
 
 bool fsg_jobs_begin(FsgJobs *jobs, const void *request, size_t size, bool may_work, FsgJob *job)
 {
 	const struct fuse_in_header *header = request;
-	bool works, queued = true, wake = false;
+	bool works = false, kept = true, wake;
 	Lane *lane;
 
-	*job = (FsgJob){
-		.unique = header->unique,
-		.pid = header->pid,
-		.lane = lane_of(jobs, request, size),
-		.since_ms = now_ms(),
-		.awaited = header->opcode != FUSE_RELEASE && header->opcode != FUSE_RELEASEDIR,
-	};
+	*job = describe(jobs, request, size);
 	lane = &jobs->lanes[job->lane];
 	pthread_mutex_lock(&jobs->lock);
-	works = lane->busy < LIMIT_THREADS_PER_MOUNT && (may_work || lane->busy == 0);
-	if (works) {
+	if (takes_away(header->opcode) && has_to_wait(jobs, request, size, &jobs->jobs)) {
+		put_off(jobs, job, request, size);
+	} else if (lane->busy < LIMIT_THREADS_PER_MOUNT && (may_work || lane->busy == 0)) {
+		works = job->in_lane = true;
 		lane->busy++;
 		jobs->count += job->awaited;
 		link_job(jobs, job);
 	} else {
-		queued = enqueue(jobs, lane, job, request, size);
+		kept = enqueue(jobs, lane, job, request, size);
 	}
-	if (jobs->asleep) {
-		jobs->asleep = false;
-		wake = true;
-	}
+	wake = jobs->asleep;
+	jobs->asleep = false;
 	pthread_mutex_unlock(&jobs->lock);
 	if (wake)
 		pthread_cond_signal(&jobs->wake);
-	if (!queued)
+	if (!kept)
 		(void)fsg_device_reply_error(jobs->device, header->unique, EIO);
 	return works;
 }
 
 FsgJob *fsg_jobs_finish(FsgJobs *jobs, FsgJob *job)
 {
-	Lane *lane = &jobs->lanes[job->lane];
-	FsgJob *next, *dropped = NULL;
+	FsgJob *ready, **end = &ready;
 
 	pthread_mutex_lock(&jobs->lock);
 	unlink_job(job);
-	jobs->count -= job->awaited;
-	while ((next = lane->first)) {
-		lane->first = next->behind;
-		if (!lane->first)
-			lane->last = NULL;
-		jobs->queued_bytes -= next->size;
-		if (!next->answered)
-			break;
-		unlink_job(next);
-		next->behind = dropped;
-		dropped = next;
-	}
-	if (next)
-		jobs->count += next->awaited;
-	else
-		lane->busy--;
+	if (job->in_lane)
+		jobs->count -= job->awaited;
+	ready = take_ready(jobs);
+	while (*end)
+		end = &(*end)->behind;
+	if (job->in_lane)
+		*end = take_next(jobs, &jobs->lanes[job->lane]);
 	pthread_mutex_unlock(&jobs->lock);
-	while (dropped) {
-		FsgJob *behind = dropped->behind;
-
-		fsg_job_free(dropped);
-		dropped = behind;
-	}
-	return next;
+	return ready;
 }
 
 unsigned int fsg_jobs_count(FsgJobs *jobs)
@@ -271,7 +411,8 @@ static size_t collect(FsgJobs *jobs, int64_t now, FsgJob *ret_jobs)
 	jobs->interrupts = false;
 	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs && n < LOOK_AT_ONCE;
 	     job = job->next) {
-		if (job->answered || (!job->interrupted && now - job->since_ms < WATCH_MS))
+		if (job->answered || !job->awaited ||
+		    (!job->interrupted && now - job->since_ms < WATCH_MS))
 			continue;
 		jobs->interrupts |= job->interrupted;
 		ret_jobs[n++] = *job;

@@ -8,6 +8,14 @@
  * every reply is prepared for (reply.h). Requests of living processes are never cut short: a local disk does
  * not do that either.
  *
+ * The kernel holds a node, and an open file, for as long as it waits for the request that names them. One that the
+ * watchdog has answered it does not wait for any more, while its thread still works on it: so whatever takes a node
+ * or a file away (FORGET, RELEASE) is done after all older requests that name the node.
+ *
+ * The kernel holds a node, and an open file, for as long as it waits for the request that names them. One that the
+ * watchdog has answered it does not wait for any more, while its thread still works on it. So what takes a node
+ * or a file away (FORGET, RELEASE) is put off until all older requests that name the node are finished.
+ *
  * Locks: one mutex, a leaf. Any thread at once. */
 #pragma once
 
@@ -30,7 +38,10 @@ struct FsgJob {
 	bool interrupted;
 	bool answered;	     /* by the watchdog */
 	FsgJob *prev, *next; /* all that there are */
-	FsgJob *behind;	     /* in its lane's queue */
+	FsgJob *behind;	     /* in its lane's queue, or in what fsg_jobs_finish() returns */
+	uint64_t nodes[2];   /* that it names, 0 for none */
+	bool in_lane;	     /* takes a thread's place in it */
+	bool put_off;	     /* until older ones that name its nodes are finished */
 	void *request;	     /* a queued one's own copy; owned */
 	size_t size;
 };
@@ -45,17 +56,23 @@ int fsg_jobs_start_watchdog(FsgJobs *jobs);
 void fsg_jobs_stop_watchdog(FsgJobs *jobs);
 
 /* A request has been read. true: the caller works on it, and job (the caller's storage) is counted until
- * fsg_jobs_finish(). false: its lane is full; a copy is queued (or, past all bounds, it was answered EIO).
- * may_work false: the caller cannot be replaced as reader, and takes it only if its lane is idle. */
+ * fsg_jobs_finish(). false: its lane is full, or it has to be put off; a copy is kept (or, past all bounds, it was
+ * answered EIO). may_work false: the caller cannot be replaced as reader, and takes it only if its lane is idle. */
 bool fsg_jobs_begin(FsgJobs *jobs, const void *request, size_t size, bool may_work, FsgJob *job);
 
-/* Work on job has ended. The next one queued in its lane, which the caller has to work on and to finish, then
- * free with fsg_job_free; or NULL. */
+/* The same for one that takes nodes away and needs no place in a lane (FORGET). false: it has been put off. */
+bool fsg_jobs_may_forget(FsgJobs *jobs, const void *request, size_t size);
+
+/* Work on job has ended. What can be worked on now, one `behind` the other, which the caller has to work on, each
+ * one to be finished likewise and then freed with fsg_job_free; or NULL. */
 FsgJob *fsg_jobs_finish(FsgJobs *jobs, FsgJob *job);
 void fsg_job_free(FsgJob *queued);
 
 /* The kernel says that the process behind a request has got a signal. */
 void fsg_jobs_interrupt(FsgJobs *jobs, uint64_t unique);
+
+/* Whether working on it may mean waiting for a server: its mount's host directory is not local (local-fs.h). */
+bool fsg_jobs_asks_server(const FsgJobs *jobs, const void *request, size_t size);
 
 /* How many are being worked on that somebody waits for. */
 unsigned int fsg_jobs_count(FsgJobs *jobs);

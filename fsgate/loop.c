@@ -17,24 +17,41 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Threads that stay when there is little to do, and for how long more of them do. The kernel wakes the one
- * that has waited longest, so with many of them every request would find cold caches. */
-#define READERS_MOST	  3
-#define READERS_WHEN_BUSY 8
-#define KEEP_NS		  1000000000ll
-#define STACK_BYTES	  (1024 * 1024)
+/* Readers at the most when requests come faster than one thread takes them, and how many of its requests one after
+ * another have to be there already for that. */
+#define READERS_MOST 8
+#define BACKLOG	     4
+/* A read that returns sooner has not waited. */
+#define IMMEDIATE_NS 3000
+/* A read that waits longer says that fewer readers would do. */
+#define QUIET_NS 1000000
+/* How long a thread that is not needed stays. */
+#define PARKED_MS 5000
+/* How often the sentinel looks, and after how many looks without a request it sleeps. */
+#define LOOK_MS	   2
+#define IDLE_LOOKS 50
+
+#define STACK_BYTES (1024 * 1024)
 
 struct FsgLoop {
 	FsgLoopConfig config;
 	FsgJobs *jobs;
 	FsgPlacement *placement;
 	int end_fd; /* eventfd */
+	pthread_t sentinel;
+	bool has_sentinel;
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
+	pthread_cond_t called; /* the parked */
+	pthread_cond_t wake;   /* the sentinel */
 	/* under the lock */
 	unsigned int threads;
 	unsigned int readers; /* in read(2), or on the way to it */
-	int64_t short_ns;     /* when there was no reader last */
+	unsigned int parked;
+	unsigned int calls; /* for parked ones to read again */
+	unsigned int width; /* readers that there should be */
+	uint64_t taken;	    /* requests so far */
+	bool asleep;	    /* the sentinel */
 	bool ending;
 };
 
@@ -42,7 +59,7 @@ static int64_t now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -59,17 +76,25 @@ FsgLoop *fsg_loop_new(const FsgLoopConfig *config)
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&loop->gone, &attr);
+	pthread_cond_init(&loop->called, &attr);
+	pthread_cond_init(&loop->wake, &attr);
+	loop->width = 1;
 	pthread_condattr_destroy(&attr);
 	return loop;
 }
+
+static void stop_sentinel(FsgLoop *loop);
 
 void fsg_loop_free(FsgLoop *loop)
 {
 	if (!loop)
 		return;
+	stop_sentinel(loop);
 	fsg_jobs_stop_watchdog(loop->jobs);
 	fsg_jobs_free(loop->jobs);
 	fsg_placement_free(loop->placement);
+	pthread_cond_destroy(&loop->wake);
+	pthread_cond_destroy(&loop->called);
 	pthread_cond_destroy(&loop->gone);
 	pthread_mutex_destroy(&loop->lock);
 	fd_close(&loop->end_fd);
@@ -83,32 +108,149 @@ int fsg_loop_end_fd(const FsgLoop *loop)
 
 static int start_thread(FsgLoop *loop);
 
-/* The caller, who read, works now. true: somebody else reads. */
-static bool leave_readers(FsgLoop *loop)
+static void wait_ms(FsgLoop *loop, pthread_cond_t *cond, int64_t ms)
 {
-	bool needed;
+	struct timespec until;
 
-	pthread_mutex_lock(&loop->lock);
-	needed = --loop->readers == 0;
-	if (needed)
-		loop->short_ns = now_ns();
-	pthread_mutex_unlock(&loop->lock);
-	return !needed || start_thread(loop) == 0;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(cond, &loop->lock, &until);
 }
 
-/* false: there are enough, and the caller ends. */
+/* Under the lock: one more reader, a parked thread if there is one. true: a thread has to be started. */
+static bool call_reader(FsgLoop *loop)
+{
+	if (loop->calls >= loop->parked)
+		return true;
+	loop->calls++;
+	pthread_cond_signal(&loop->called);
+	return false;
+}
+
+/* Somebody reads, or soon does. false: that cannot be. */
+static bool ensure_reader(FsgLoop *loop)
+{
+	bool start;
+
+	pthread_mutex_lock(&loop->lock);
+	start = loop->readers + loop->calls == 0 && call_reader(loop);
+	pthread_mutex_unlock(&loop->lock);
+	return !start || start_thread(loop) == 0;
+}
+
+/* The caller, who read, works now. */
+static void leave_readers(FsgLoop *loop)
+{
+	bool wake;
+
+	pthread_mutex_lock(&loop->lock);
+	loop->readers--;
+	loop->taken++;
+	wake = loop->asleep;
+	loop->asleep = false;
+	pthread_mutex_unlock(&loop->lock);
+	if (wake)
+		pthread_cond_signal(&loop->wake);
+}
+
+/* Reads again, at once or when it is needed. false: it is not, and the caller ends. */
 static bool join_readers(FsgLoop *loop)
 {
-	bool stays;
+	bool reads;
 
 	pthread_mutex_lock(&loop->lock);
-	stays = loop->readers < READERS_MOST ||
-		(loop->readers < READERS_WHEN_BUSY && now_ns() - loop->short_ns < KEEP_NS);
-	if (stays)
+	reads = loop->readers < loop->width && !loop->ending;
+	if (!reads && !loop->ending) {
+		loop->parked++;
+		if (loop->calls == 0)
+			wait_ms(loop, &loop->called, PARKED_MS);
+		loop->parked--;
+		if ((reads = loop->calls > 0))
+			loop->calls--;
+	}
+	if (reads)
 		loop->readers++;
 	pthread_mutex_unlock(&loop->lock);
-	return stays;
+	return reads;
 }
+
+/* --- the sentinel ---
+ *
+ * The kernel wakes the reader that has waited longest, so with several of them every request would find cold
+ * caches, and usually another processor. So there is one, as long as it keeps up; who takes its place when a
+ * request takes long is not called for each request but when the sentinel sees that nobody has read for a while. */
+
+static void *keep_watch(void *data)
+{
+	FsgLoop *loop = data;
+	uint64_t seen = 0;
+	int idle = 0;
+
+	pthread_mutex_lock(&loop->lock);
+	while (!loop->ending) {
+		if (idle >= IDLE_LOOKS) {
+			loop->asleep = true;
+			while (loop->asleep && !loop->ending)
+				pthread_cond_wait(&loop->wake, &loop->lock);
+			idle = 0;
+		}
+		if (!loop->ending)
+			wait_ms(loop, &loop->wake, LOOK_MS);
+		idle = loop->taken == seen ? idle + 1 : 0;
+		if (loop->taken == seen && loop->readers + loop->calls == 0 && !loop->ending) {
+			bool start = call_reader(loop);
+
+			pthread_mutex_unlock(&loop->lock);
+			if (start)
+				(void)start_thread(loop); /* else it is tried again */
+			pthread_mutex_lock(&loop->lock);
+			idle = 0;
+		}
+		seen = loop->taken;
+	}
+	pthread_mutex_unlock(&loop->lock);
+	return NULL;
+}
+
+static void stop_sentinel(FsgLoop *loop)
+{
+	if (!loop->has_sentinel)
+		return;
+	pthread_mutex_lock(&loop->lock);
+	loop->ending = true;
+	pthread_cond_broadcast(&loop->called);
+	pthread_cond_signal(&loop->wake);
+	pthread_mutex_unlock(&loop->lock);
+	pthread_join(loop->sentinel, NULL);
+	loop->has_sentinel = false;
+}
+
+/* How long the last read waited tells how many readers there should be. */
+static void adjust_width(FsgLoop *loop, int64_t waited_ns, unsigned int *backlog)
+{
+	bool start = false, more;
+
+	*backlog = waited_ns < IMMEDIATE_NS ? *backlog + 1 : 0;
+	more = *backlog >= BACKLOG;
+	if (!more && (waited_ns < QUIET_NS || __atomic_load_n(&loop->width, __ATOMIC_RELAXED) == 1))
+		return;
+	pthread_mutex_lock(&loop->lock);
+	if (!more)
+		loop->width = MAX(loop->width, 2) - 1;
+	else if (loop->width < READERS_MOST)
+		loop->width++;
+	if (more && loop->readers + loop->calls < loop->width)
+		start = call_reader(loop);
+	pthread_mutex_unlock(&loop->lock);
+	if (more)
+		*backlog = 0;
+	if (start)
+		(void)start_thread(loop); /* else there are enough of them already */
+}
+
+/* --- serving --- */
 
 static void process(FsgLoop *loop, void *request, size_t size)
 {
@@ -126,13 +268,48 @@ static bool is_quick(uint32_t opcode)
 	       opcode == FUSE_BATCH_FORGET || opcode == FUSE_INTERRUPT;
 }
 
+/* Requests that may take long although the host's file system is local. */
+static bool is_long(const struct fuse_in_header *header)
+{
+	switch (header->opcode) {
+	case FUSE_FSYNC:
+	case FUSE_FSYNCDIR:
+	case FUSE_FALLOCATE:
+	case FUSE_COPY_FILE_RANGE:
+	case FUSE_READ:
+	case FUSE_WRITE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Copies that had to wait, and what waited for them. */
+static void work_off(FsgLoop *loop, FsgJob *first)
+{
+	while (first) {
+		FsgJob *job = first, *more, **end;
+
+		first = job->behind;
+		process(loop, job->request, job->size);
+		more = fsg_jobs_finish(loop->jobs, job);
+		fsg_job_free(job);
+		for (end = &first; *end; end = &(*end)->behind)
+			;
+		*end = more;
+	}
+}
+
 /* Works on one request and on what had to wait for it. false: the calling thread ends. */
 static bool serve(FsgLoop *loop, void *request, size_t size)
 {
 	const struct fuse_in_header *header = request;
-	bool replaced;
-	FsgJob job, *queued;
+	bool slow, replaced;
+	FsgJob job;
 
+	if ((header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET) &&
+	    !fsg_jobs_may_forget(loop->jobs, request, size))
+		return true;
 	if (is_quick(header->opcode)) {
 		if (header->opcode == FUSE_INTERRUPT && size >= sizeof *header + sizeof(uint64_t))
 			fsg_jobs_interrupt(loop->jobs, *(const uint64_t *)(header + 1));
@@ -142,17 +319,12 @@ static bool serve(FsgLoop *loop, void *request, size_t size)
 	/* Nobody waits for a RELEASE: it says nothing about who asks for what. */
 	if (header->opcode != FUSE_RELEASE && header->opcode != FUSE_RELEASEDIR)
 		fsg_placement_note(loop->placement, header->pid, fsg_jobs_count(loop->jobs));
-	replaced = leave_readers(loop);
+	leave_readers(loop);
+	slow = is_long(header) || fsg_jobs_asks_server(loop->jobs, request, size);
+	replaced = !slow || ensure_reader(loop);
 	if (fsg_jobs_begin(loop->jobs, request, size, replaced, &job)) {
 		process(loop, request, size);
-		queued = fsg_jobs_finish(loop->jobs, &job);
-		while (queued) {
-			FsgJob *done = queued;
-
-			process(loop, done->request, done->size);
-			queued = fsg_jobs_finish(loop->jobs, done);
-			fsg_job_free(done);
-		}
+		work_off(loop, fsg_jobs_finish(loop->jobs, &job));
 	}
 	return join_readers(loop);
 }
@@ -163,6 +335,8 @@ static void note_end(FsgLoop *loop, ssize_t r)
 		g_warning("/dev/fuse: %s", errno_text((int)-r));
 	pthread_mutex_lock(&loop->lock);
 	loop->ending = true;
+	pthread_cond_broadcast(&loop->called);
+	pthread_cond_signal(&loop->wake);
 	pthread_mutex_unlock(&loop->lock);
 	(void)eventfd_write(loop->end_fd, 1);
 }
@@ -171,11 +345,14 @@ static void note_end(FsgLoop *loop, ssize_t r)
 static void read_requests(FsgLoop *loop, void *buffer)
 {
 	int held = FSG_PLACEMENT_UNKNOWN;
+	unsigned int backlog = 0;
 
 	for (;;) {
+		int64_t before;
 		ssize_t got;
 
 		fsg_placement_apply(loop->placement, &held);
+		before = now_ns();
 		got = fsg_device_read(loop->config.device, buffer, FSG_DEVICE_REQUEST_MOST);
 		if (got == -EAGAIN)
 			continue;
@@ -183,6 +360,7 @@ static void read_requests(FsgLoop *loop, void *buffer)
 			note_end(loop, got);
 			return;
 		}
+		adjust_width(loop, now_ns() - before, &backlog);
 		if (!serve(loop, buffer, (size_t)got))
 			return;
 	}
@@ -241,6 +419,9 @@ int fsg_loop_start(FsgLoop *loop)
 {
 	int r = loop->end_fd < 0 ? -EMFILE : fsg_jobs_start_watchdog(loop->jobs);
 
+	if (r == 0)
+		r = -pthread_create(&loop->sentinel, NULL, keep_watch, loop);
+	loop->has_sentinel = r == 0;
 	return r < 0 ? r : start_thread(loop);
 }
 

@@ -93,12 +93,16 @@ static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_fi
 	return 0;
 }
 
-/* Whether closing it tells nothing that has to be known at once: no mapping of it can have been written, and the
- * file system reports every error with the write. Closing such a file asks nothing of us but the RELEASE, which nobody
- * waits for. */
+/* Whether closing it tells nothing that has to be known at once: no mapping of it can have been written, the file
+ * system reports every error with the write, and nobody takes write locks through it (who makes a new file with O_EXCL
+ * has that for a lock). Closing such a file asks nothing of us but the RELEASE, which nobody waits for. */
 static bool closes_silently(const FsgFile *file, int flags)
 {
-	return (flags & O_ACCMODE) != O_RDWR && fsg_inode_is_local(file->inode);
+	const int new_file = O_WRONLY | O_CREAT | O_EXCL;
+
+	return ((flags & O_ACCMODE) == O_RDONLY ||
+		(flags & (O_ACCMODE | O_CREAT | O_EXCL)) == new_file) &&
+	       fsg_inode_is_local(file->inode);
 }
 
 void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -145,6 +145,11 @@ static void queue_has_a_bound(void **state)
 	assert_true(next_answer(0, &answer));
 	assert_int_equal(answer.unique, 7);
 	assert_int_equal(answer.errnum, EIO);
+	for (unsigned int i = 0; i < LIMIT_THREADS_PER_MOUNT; i++)
+		for (FsgJob *job = fsg_jobs_finish(jobs, &busy[i]), *next; job; job = next) {
+			next = fsg_jobs_finish(jobs, job);
+			fsg_job_free(job);
+		}
 }
 
 /* The pid of a process that has ended and is not reaped. */
@@ -218,6 +223,79 @@ static void answered_in_the_queue_is_not_worked_on(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+static struct fuse_in_header opcode_of(FsgInode *inode, uint64_t unique, uint32_t opcode)
+{
+	struct fuse_in_header header = request(inode, unique, 0);
+
+	header.opcode = opcode;
+	return header;
+}
+
+/* What takes a node away comes after every older request that names it, however those are finished. */
+static void what_takes_a_node_away_waits_for_older_ones(void **state)
+{
+	FsgJobs *jobs = *state;
+	const struct fuse_in_header release = opcode_of(&first, 10, FUSE_RELEASE);
+	const struct fuse_in_header forget = opcode_of(&first, 11, FUSE_FORGET);
+	FsgJob old, newer, other, unused, *ready, *next;
+
+	assert_true(begin(jobs, &first, 1, true, &old));
+	assert_true(begin(jobs, &second, 2, true, &other));
+	assert_true(begin(jobs, &first, 3, true, &newer));
+	assert_false(fsg_jobs_begin(jobs, &release, sizeof release, true, &unused));
+	assert_false(fsg_jobs_may_forget(jobs, &forget, sizeof forget));
+	assert_null(fsg_jobs_finish(jobs, &newer));
+	assert_null(fsg_jobs_finish(jobs, &other));
+	/* The last that used it: the RELEASE is next, and only then the FORGET. */
+	ready = fsg_jobs_finish(jobs, &old);
+	assert_non_null(ready);
+	assert_null(ready->behind);
+	assert_int_equal(((struct fuse_in_header *)ready->request)->opcode, FUSE_RELEASE);
+	next = fsg_jobs_finish(jobs, ready);
+	fsg_job_free(ready);
+	assert_non_null(next);
+	assert_null(next->behind);
+	assert_int_equal(((struct fuse_in_header *)next->request)->opcode, FUSE_FORGET);
+	assert_null(fsg_jobs_finish(jobs, next));
+	fsg_job_free(next);
+	/* With nobody there it is done at once. */
+	assert_true(fsg_jobs_may_forget(jobs, &forget, sizeof forget));
+	assert_true(fsg_jobs_begin(jobs, &release, sizeof release, true, &unused));
+	assert_null(fsg_jobs_finish(jobs, &unused));
+}
+
+static void a_list_of_nodes_waits_for_each_of_them(void **state)
+{
+	FsgJobs *jobs = *state;
+	struct {
+		struct fuse_in_header header;
+		struct fuse_batch_forget_in batch;
+		struct fuse_forget_one one[2];
+	} forget = {
+		.header = opcode_of(NULL, 5, FUSE_BATCH_FORGET),
+		.batch = { .count = 2 },
+		.one = { { .nodeid = 4096 }, { .nodeid = (uint64_t)(uintptr_t)&first } },
+	};
+	struct {
+		struct fuse_in_header header;
+		uint64_t second_node;
+		char names[4];
+	} rename = {
+		.header = opcode_of(&second, 6, FUSE_RENAME),
+		.second_node = (uint64_t)(uintptr_t)&first,
+	};
+	FsgJob job, *ready;
+
+	/* The directory that something is renamed into is named too. */
+	assert_true(fsg_jobs_begin(jobs, &rename, sizeof rename, true, &job));
+	assert_false(fsg_jobs_may_forget(jobs, &forget, sizeof forget));
+	ready = fsg_jobs_finish(jobs, &job);
+	assert_non_null(ready);
+	assert_int_equal(((struct fuse_in_header *)ready->request)->opcode, FUSE_BATCH_FORGET);
+	assert_null(fsg_jobs_finish(jobs, ready));
+	fsg_job_free(ready);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -228,6 +306,8 @@ int main(void)
 		TEST(ending_process_is_answered_and_a_living_one_waits),
 		TEST(ending_process_is_found_without_an_interrupt),
 		TEST(answered_in_the_queue_is_not_worked_on),
+		TEST(what_takes_a_node_away_waits_for_older_ones),
+		TEST(a_list_of_nodes_waits_for_each_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
