@@ -2,7 +2,8 @@
  *
  * A thread tries again for whoever waits, without blocking. Who of the view is in the way is known, and then nothing
  * happens until something on that file is unlocked; a program beside the view unlocks without a word, so then the
- * host is asked again after pauses that grow to POLL_MOST_US. The longest waiting is tried first. */
+ * host is asked again after pauses that grow to POLL_MOST_US, or so far that all who wait ask some thousand
+ * times a second. The longest waiting is tried first. */
 #include "fsgate/locks-internal.h"
 
 #include "common/limits.h"
@@ -14,6 +15,7 @@
 
 #define POLL_LEAST_US 500
 #define POLL_MOST_US  20000
+#define POLL_EACH_US  250
 
 #define NEVER G_MAXINT64
 
@@ -153,7 +155,8 @@ static int try_host(FsgLocks *locks, FsgLockWait *wait, FsgLockDetails *ret_deta
 	if (r == -EAGAIN) {
 		g_clear_pointer(&ret_details->before, g_array_unref);
 		wait->due = wait->woken ? 0 : g_get_monotonic_time() + wait->pause_us;
-		wait->pause_us = MIN(wait->pause_us * 2, POLL_MOST_US);
+		wait->pause_us = MIN(wait->pause_us * 2,
+				     MAX(POLL_MOST_US, (gint64)locks->waits * POLL_EACH_US));
 	}
 	return r;
 }
