@@ -40,6 +40,7 @@ lock = fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR), fcntl.F_GETLK, struct.pack("
 print(*struct.unpack("hhqqi4x", lock)[::4])
 END
 
+not_free() { ! flock -n "$1" true; }
 beside() (cd ws && exec "$@")
 sandboxed() { "$EXEC" run --quiet --workspace "$tmp/ws" -- "$@"; }
 
@@ -76,6 +77,19 @@ wait "$background_pid" 2>/dev/null || true
 check "a killed session leaves no lock" wait_for 5 beside python3 try.py flock exclusive f
 
 expect_status 0 sandboxed true # removes what that one could not
+
+echo "--- a lock that a program was started with"
+expect_status 0 "$FSGATE" mount --workspace ws "$tmp/mnt"
+touch ws/started
+# the shell that takes it becomes another program, which does not know of it
+background bash -c 'exec 9>>"$1"; flock 9; exec sleep 60' - "$V/started"
+check "it is held beside the view" wait_for 5 not_free ws/started
+check "and in it" not_free "$V/started"
+kill "$background_pid"
+wait "$background_pid" 2>/dev/null || true
+check "until that program ends" wait_for 5 flock -n ws/started true
+check "on both sides" flock -n "$V/started" true
+expect_status 0 "$FSGATE" unmount "$tmp/mnt"
 
 # Two writers at a time, each with its own rows, each transaction two rows.
 ROUNDS=25
