@@ -44,7 +44,7 @@ static bool wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 unti
 
 static FsgLockQueue *queue_of(const FsgLockWait *wait)
 {
-	return &wait->view->locks->queues[wait->file->dev % FSG_LOCK_QUEUES];
+	return &wait->view->locks->queues[wait->file->key.dev % FSG_LOCK_QUEUES];
 }
 
 FsgLockWait *fsg_lock_wait_new(FsgView *view, const FsgLockRequest *request, FsgLockAnswer answer,
@@ -56,7 +56,7 @@ FsgLockWait *fsg_lock_wait_new(FsgView *view, const FsgLockRequest *request, Fsg
 	wait->request = *request;
 	wait->answer = answer;
 	wait->data = data;
-	wait->file = fsg_lock_file_get(view->locks, request->file->inode, true);
+	wait->file = fsg_lock_file_get(view->locks, &request->key, true);
 	wait->pause_us = POLL_LEAST_US;
 	return wait;
 }
@@ -273,7 +273,7 @@ void fsg_lock_wait_cancel(FsgLockWait *wait)
 
 void fsg_lock_waits_wake(FsgLocks *locks, const FsgLockFile *file)
 {
-	FsgLockQueue *queue = &locks->queues[file->dev % FSG_LOCK_QUEUES];
+	FsgLockQueue *queue = &locks->queues[file->key.dev % FSG_LOCK_QUEUES];
 
 	if (file->waits == 0)
 		return;

@@ -8,8 +8,7 @@
 
 /* A file of the host's that somebody of the view holds or wants a lock on. */
 typedef struct {
-	dev_t dev;
-	ino_t ino;
+	FsgLockKey key;
 	unsigned int refs;  /* owners, waits and calls; under the mutex */
 	pthread_mutex_t op; /* see locks.h */
 	GPtrArray *owners;  /* FsgLockOwner; changed with op and the mutex, read with either */
@@ -66,7 +65,7 @@ typedef struct {
 
 struct FsgLocks {
 	pthread_mutex_t mutex;
-	GHashTable *files;   /* FsgLockFile by its dev, ino */
+	GHashTable *files;   /* FsgLockFile by its key */
 	unsigned int owners; /* of all files; atomic: read without the mutex */
 	unsigned int ranges; /* of all owners */
 	unsigned int waits;
@@ -76,7 +75,7 @@ struct FsgLocks {
 };
 
 /* A reference to the file's entry; NULL if there is none and it is not to be made. */
-FsgLockFile *fsg_lock_file_get(FsgLocks *locks, const FsgInode *inode, bool make);
+FsgLockFile *fsg_lock_file_get(FsgLocks *locks, const FsgLockKey *key, bool make);
 void fsg_lock_file_put(FsgLocks *locks, FsgLockFile *file);
 
 /* Who of the view is in the way of the request, from `from` on; NULL: nobody. Under the mutex or op. */

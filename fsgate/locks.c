@@ -11,14 +11,14 @@ static guint file_hash(gconstpointer data)
 {
 	const FsgLockFile *file = data;
 
-	return (guint)(file->ino * 2654435761u ^ file->dev);
+	return (guint)(file->key.ino * 2654435761u ^ file->key.dev);
 }
 
 static gboolean file_equal(gconstpointer a, gconstpointer b)
 {
 	const FsgLockFile *x = a, *y = b;
 
-	return x->ino == y->ino && x->dev == y->dev;
+	return x->key.ino == y->key.ino && x->key.dev == y->key.dev;
 }
 
 FsgLocks *fsg_locks_new(void)
@@ -31,17 +31,16 @@ FsgLocks *fsg_locks_new(void)
 	return locks;
 }
 
-FsgLockFile *fsg_lock_file_get(FsgLocks *locks, const FsgInode *inode, bool make)
+FsgLockFile *fsg_lock_file_get(FsgLocks *locks, const FsgLockKey *key, bool make)
 {
-	const FsgLockFile key = { .dev = inode->key.dev, .ino = inode->key.ino };
+	const FsgLockFile wanted = { .key = *key };
 	FsgLockFile *file;
 
 	pthread_mutex_lock(&locks->mutex);
-	file = g_hash_table_lookup(locks->files, &key);
+	file = g_hash_table_lookup(locks->files, &wanted);
 	if (!file && make) {
 		file = g_new0(FsgLockFile, 1);
-		file->dev = key.dev;
-		file->ino = key.ino;
+		file->key = *key;
 		file->owners = g_ptr_array_new();
 		pthread_mutex_init(&file->op, NULL);
 		g_hash_table_add(locks->files, file);
@@ -220,7 +219,7 @@ int fsg_locks_set(FsgView *view, const FsgLockRequest *request, FsgLockDetails *
 		*ret_details = details;
 	if (request->file->fd < 0)
 		return unlock ? 0 : -ENOLCK;
-	file = fsg_lock_file_get(view->locks, request->file->inode, !unlock);
+	file = fsg_lock_file_get(view->locks, &request->key, !unlock);
 	if (!file)
 		return 0;
 	pthread_mutex_lock(&file->op);
@@ -236,20 +235,37 @@ int fsg_locks_set(FsgView *view, const FsgLockRequest *request, FsgLockDetails *
 
 /* What was read-locked becomes so again and what was free is freed: that always works. Where a write lock was made
  * into a read lock and somebody else reads meanwhile, the read lock stays. */
-void fsg_locks_give_back(FsgView *view, const FsgLockRequest *request, GArray *take_before)
+static void give_back_work(FsgView *view, FsgLockFile *file, const FsgLockRequest *request,
+			   const GArray *before)
 {
-	g_autoptr(GArray) before = take_before;
+	FsgLockOwner *owner = find_owner(file, request->flock, fsg_lock_owner_id(request));
 	FsgLockRequest back = *request;
 
-	if (!before) {
-		back.range.type = F_UNLCK;
-		(void)fsg_locks_set(view, &back, NULL);
+	if (!owner) /* closed meanwhile */
 		return;
+	back.range.type = F_UNLCK;
+	for (guint i = 0; i < (before ? before->len : 1); i++) {
+		if (before)
+			back.range = g_array_index(before, FsgLockRange, i);
+		(void)(request->flock ? set_flock(view, file, owner, &back)
+				      : set_record(view, file, owner, &back));
 	}
-	for (guint i = 0; i < before->len; i++) {
-		back.range = g_array_index(before, FsgLockRange, i);
-		(void)fsg_locks_set(view, &back, NULL);
+	if (owner->ranges->len == 0)
+		fsg_lock_owner_free(view, owner);
+}
+
+void fsg_locks_give_back(FsgView *view, const FsgLockRequest *request, GArray *take_before)
+{
+	FsgLockFile *file = fsg_lock_file_get(view->locks, &request->key, false);
+
+	if (file) {
+		pthread_mutex_lock(&file->op);
+		give_back_work(view, file, request, take_before);
+		pthread_mutex_unlock(&file->op);
+		fsg_lock_file_put(view->locks, file);
 	}
+	if (take_before)
+		g_array_unref(take_before);
 }
 
 /* --- asking --- */
@@ -311,7 +327,7 @@ int fsg_locks_test(FsgView *view, const FsgLockRequest *request, FsgLockRange *r
 	*ret_pid = 0;
 	if (request->file->fd < 0)
 		return 0;
-	file = fsg_lock_file_get(view->locks, request->file->inode, true);
+	file = fsg_lock_file_get(view->locks, &request->key, true);
 	pthread_mutex_lock(&file->op);
 	/* When nobody of the view is in the way, what the host names is not ours. The description has to be the
 	 * owner's if it has one, or its own locks would be named. */
@@ -340,14 +356,20 @@ static void drop(FsgView *view, FsgLockFile *file, FsgLockOwner *owner)
 	fsg_lock_owner_free(view, owner);
 }
 
-void fsg_locks_flush(FsgView *view, FsgFile *handle, uint64_t id)
+/* Nearly always NULL, and without taking a lock: nobody has locked anything. */
+static FsgLockFile *locked_file(FsgLocks *locks, const FsgLockKey *key)
 {
-	FsgLockFile *file;
+	return __atomic_load_n(&locks->owners, __ATOMIC_SEQ_CST) == 0
+		       ? NULL
+		       : fsg_lock_file_get(locks, key, false);
+}
+
+void fsg_locks_flush(FsgView *view, const FsgLockKey *key, const FsgFile *handle, uint64_t id)
+{
+	FsgLockFile *file = locked_file(view->locks, key);
 	FsgLockOwner *owner;
 
-	/* Nearly always: nobody has locked anything. */
-	if (__atomic_load_n(&view->locks->owners, __ATOMIC_SEQ_CST) == 0 ||
-	    !(file = fsg_lock_file_get(view->locks, handle->inode, false)))
+	if (!file)
 		return;
 	pthread_mutex_lock(&file->op);
 	if ((owner = find_owner(file, false, id)))
@@ -363,12 +385,12 @@ void fsg_locks_flush(FsgView *view, FsgFile *handle, uint64_t id)
 	fsg_lock_file_put(view->locks, file);
 }
 
-void fsg_locks_release(FsgView *view, FsgFile *handle)
+void fsg_locks_release(FsgView *view, const FsgFile *handle)
 {
-	FsgLockFile *file;
+	const FsgLockKey key = fsg_lock_key(handle);
+	FsgLockFile *file = locked_file(view->locks, &key);
 
-	if (__atomic_load_n(&view->locks->owners, __ATOMIC_SEQ_CST) == 0 ||
-	    !(file = fsg_lock_file_get(view->locks, handle->inode, false)))
+	if (!file)
 		return;
 	pthread_mutex_lock(&file->op);
 	for (guint i = file->owners->len; i-- > 0;) {

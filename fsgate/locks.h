@@ -36,8 +36,21 @@ void fsg_locks_free(FsgLocks *locks);
  * them hangs in the host's file system. */
 bool fsg_locks_stop(FsgLocks *locks, int timeout_ms);
 
+/* Which file of the host's. A copy, made before anything that can hang: the handle of a process that is killed
+ * meanwhile (jobs.h) may be gone afterwards. */
 typedef struct {
-	FsgFile *file;	/* the handle that it came through, which outlives the request */
+	dev_t dev;
+	ino_t ino;
+} FsgLockKey;
+
+static inline FsgLockKey fsg_lock_key(const FsgFile *handle)
+{
+	return (FsgLockKey){ .dev = handle->inode->key.dev, .ino = handle->inode->key.ino };
+}
+
+typedef struct {
+	FsgFile *file;	/* the handle that it came through */
+	FsgLockKey key; /* fsg_lock_key(file) */
 	uint64_t owner; /* the kernel's name of a record lock's owner */
 	bool flock;	/* of the handle, not of the owner; range is the whole file */
 	pid_t pid;	/* whose request it is, as the kernel of the view gives it */
@@ -67,9 +80,9 @@ int fsg_locks_test(FsgView *view, const FsgLockRequest *request, FsgLockRange *r
 		   pid_t *ret_pid);
 
 /* A close: the end of all record locks that this owner has on the file. */
-void fsg_locks_flush(FsgView *view, FsgFile *file, uint64_t owner);
+void fsg_locks_flush(FsgView *view, const FsgLockKey *key, const FsgFile *handle, uint64_t owner);
 /* The last close: the end of all that was taken through the handle. Before its fd is closed. */
-void fsg_locks_release(FsgView *view, FsgFile *file);
+void fsg_locks_release(FsgView *view, const FsgFile *handle);
 
 /* --- waiting --- */
 

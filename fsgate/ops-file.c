@@ -336,6 +336,7 @@ void fsg_op_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *in, of
 void fsg_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	const FsgFile *file = fsg_file_from_fh(fi->fh);
+	const FsgLockKey key = fsg_lock_key(file);
 	int r = fsg_gate(FSG_OP_FLUSH, fsg_req_inode(req, ino));
 
 	if (r == 0 && file->fd >= 0 && file->writes) {
@@ -343,7 +344,7 @@ void fsg_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 		r = copy < 0 ? copy : close(copy) == 0 ? 0 : -errno;
 	}
-	fsg_locks_flush(fsg_req_view(req), fsg_file_from_fh(fi->fh), fi->lock_owner);
+	fsg_locks_flush(fsg_req_view(req), &key, file, fi->lock_owner);
 	fsg_reply_result(req, FSG_OP_FLUSH, r);
 }
 

@@ -12,6 +12,7 @@ static FsgLockRequest record_request(const struct fuse_file_info *fi, const stru
 {
 	FsgLockRequest request = {
 		.file = fsg_file_from_fh(fi->fh),
+		.key = fsg_lock_key(fsg_file_from_fh(fi->fh)),
 		.owner = fi->lock_owner,
 		.pid = lock->l_pid,
 		.range = {
@@ -151,6 +152,7 @@ void fsg_op_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int
 {
 	const FsgLockRequest request = {
 		.file = fsg_file_from_fh(fi->fh),
+		.key = fsg_lock_key(fsg_file_from_fh(fi->fh)),
 		.flock = true,
 		.range = { .end = FSG_LOCK_END, .type = lock_type(how) },
 	};

@@ -77,6 +77,7 @@ static FsgLockRequest request(Fixture *f, int file, uint64_t owner, short type, 
 			      uint64_t end)
 {
 	return (FsgLockRequest){ .file = &f->files[file],
+				 .key = fsg_lock_key(&f->files[file]),
 				 .owner = owner,
 				 .pid = (pid_t)owner,
 				 .range = { start, end, type } };
@@ -87,6 +88,13 @@ static int set(Fixture *f, int file, uint64_t owner, short type, uint64_t start,
 	const FsgLockRequest r = request(f, file, owner, type, start, end);
 
 	return fsg_locks_set(&f->view, &r, NULL);
+}
+
+static void flush(Fixture *f, int file, uint64_t owner)
+{
+	const FsgLockKey key = fsg_lock_key(&f->files[file]);
+
+	fsg_locks_flush(&f->view, &key, &f->files[file], owner);
 }
 
 /* What the host sees of one byte: F_UNLCK, F_RDLCK, F_WRLCK. */
@@ -129,7 +137,7 @@ static void descriptions_are_the_handles_own_as_long_as_there_is_one(void **stat
 	assert_int_equal(fsg_handle_budget_used(f->view.handles), 7);
 	assert_int_equal(set(f, 0, 11, F_WRLCK, 11, 11), 0);
 	for (uint64_t owner = 1; owner < 12; owner++)
-		fsg_locks_flush(&f->view, &f->files[0], owner);
+		flush(f, 0, owner);
 	assert_int_equal(fsg_handle_budget_used(f->view.handles), 0);
 	for (off_t i = 0; i < 12; i++)
 		assert_int_equal(host_sees(f, i), F_UNLCK);
@@ -146,7 +154,7 @@ static void a_close_ends_the_owners_locks_and_a_release_the_handles(void **state
 	assert_int_equal(set(f, 0, 3, F_WRLCK, 2, 2), 0);
 	assert_int_equal(fsg_locks_set(&f->view, &whole, NULL), 0);
 	assert_int_equal(flock(f->host, LOCK_SH | LOCK_NB), -1);
-	fsg_locks_flush(&f->view, &f->files[3], 1); /* another handle of the same owner */
+	flush(f, 3, 1); /* another handle of the same owner */
 	assert_int_equal(host_sees(f, 0), F_UNLCK);
 	assert_int_equal(host_sees(f, 1), F_WRLCK);
 	fsg_locks_release(&f->view, &f->files[0]);
@@ -197,6 +205,7 @@ static void ranges_have_a_bound_and_splitting_counts(void **state)
 			FsgLockRequest r = request(f, 0, 1, i % 2 ? F_WRLCK : F_RDLCK, i, i);
 
 			r.file = &files[k];
+			r.key = fsg_lock_key(r.file);
 			if (fsg_locks_set(&f->view, &r, NULL) != 0)
 				fail();
 		}
@@ -351,7 +360,7 @@ static void a_release_that_is_on_its_way_is_waited_for(void **state)
 		assert_int_equal(fsg_locks_set(&f->view, &r, &details), -EAGAIN);
 		assert_int_equal(details.is_closing, i == 1); /* once */
 		if (i == 0)
-			fsg_locks_flush(&f->view, &f->files[0], 77);
+			flush(f, 0, 77);
 	}
 	(void)start(f, &waiting, &r, 20);
 	assert_int_equal(result_of(&waiting), -EAGAIN);
@@ -382,14 +391,14 @@ static void circles_are_refused_however_they_come_about(void **state)
 	(void)start(f, &third, &r, -1);
 	assert_true(still_waits(&third));
 	/* 1 gets in the way of 2, who waits already, by what it locks then. */
-	fsg_locks_flush(&f->view, &f->files[3], 3);
+	flush(f, 3, 3);
 	assert_int_equal(result_of(&second), 0);
 	r = request(f, 2, 2, F_WRLCK, 1, 1);
 	(void)start(f, &second, &r, -1);
 	assert_int_equal(result_of(&second), -EDEADLK);
-	fsg_locks_flush(&f->view, &f->files[2], 2);
+	flush(f, 2, 2);
 	assert_int_equal(result_of(&first), 0);
-	fsg_locks_flush(&f->view, &f->files[1], 1);
+	flush(f, 1, 1);
 	assert_int_equal(result_of(&third), 0);
 }
 
