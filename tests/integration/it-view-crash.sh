@@ -4,6 +4,9 @@
 . "${STELLA_TEST_LIB:?run this test through meson test}/sh-lib.sh"
 preflight root fuse || exit $?
 
+# A gateway that ends while files are open is never told that they are closed: their handles go with its process, which a
+# sanitizer takes for a leak.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 before=$(list_leaks)
 cd "$tmp"
 mkdir -p ws mnt
@@ -27,6 +30,7 @@ ended() {
   if wait_for 5 gone "$gateway"; then
     wait "$gateway" || result=$?
     check_equal "the gateway ends with status $1" "$result" "$1"
+    [ "$result" = "$1" ] || sed 's/^/  | /' plan # and what it said
   else
     fail "the gateway does not end"
   fi
