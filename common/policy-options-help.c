@@ -22,9 +22,9 @@ const char *policy_options_help(void)
 	       "commands);\n"
 	       "                        none: without (default for a view to look into)\n"
 	       "  --symlinks MODE       contained (default): links that stay in the view work;\n"
-	       "                        deny: none does (not there yet)\n"
+	       "                        deny: none in a mounted directory does\n"
 	       "  --cache MODE          auto (default): host-side changes show within a second;\n"
-	       "                        strict, exclusive (not there yet)\n"
+	       "                        strict: at once; exclusive: only the view writes\n"
 	       "  --limit NAME=VALUE    output_bytes, file_size_bytes, open_files or cpu_seconds;\n"
 	       "                        sizes take K, M and G\n"
 	       "  --backend NAME        what runs commands: only fsgate at present\n";

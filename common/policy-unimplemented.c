@@ -2,16 +2,6 @@
  * that uses one of them: a boundary that is asked for and not there must never be ignored. */
 #include "common/policy.h"
 
-static bool uses_symlinks_deny(const StellaPolicy *policy)
-{
-	return policy->symlinks != POLICY_SYMLINKS_CONTAINED;
-}
-
-static bool uses_cache(const StellaPolicy *policy)
-{
-	return policy->cache != POLICY_CACHE_AUTO;
-}
-
 static bool uses_ownership(const StellaPolicy *policy)
 {
 	return policy->ownership != POLICY_OWNERSHIP_OWNER;
@@ -84,8 +74,6 @@ static const struct {
 	const char *key;
 	bool (*is_used)(const StellaPolicy *policy);
 } unimplemented[] = {
-	{ "filesystem.symlinks", uses_symlinks_deny },
-	{ "filesystem.cache", uses_cache },
 	{ "filesystem.ownership", uses_ownership },
 	{ "filesystem.hide", uses_hide },
 	{ "filesystem.protect", uses_protect },

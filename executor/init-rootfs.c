@@ -53,7 +53,9 @@ static int clone_host(const char *path, unsigned int flags, uint64_t attr)
 /* The directory must be the one that the supervisor made. */
 static int clone_private(const WireRow *row, const char *path)
 {
-	FD_AUTO fd = clone_host(path, AT_SYMLINK_NOFOLLOW, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	uint64_t follow = row->flags & WIRE_ROW_NO_FOLLOW ? MOUNT_ATTR_NOSYMFOLLOW : 0;
+	FD_AUTO fd = clone_host(path, AT_SYMLINK_NOFOLLOW,
+				MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | follow);
 	struct stat st;
 
 	if (fd < 0)

@@ -117,6 +117,8 @@ static int add_entry(Builder *builder, const ViewPlan *view, unsigned int i)
 		row.flags |= WIRE_ROW_IS_DIR;
 	if (covered && !above->host_path)
 		row.flags |= WIRE_ROW_MAKE;
+	if (view->policy->symlinks == POLICY_SYMLINKS_DENY)
+		row.flags |= WIRE_ROW_NO_FOLLOW;
 	row.target = add_text(builder, entry->view_path + 1);
 	switch (entry->kind) {
 	case VIEW_ENTRY_POINT:

@@ -62,6 +62,8 @@ typedef enum {
 #define WIRE_ROW_IS_DIR (1u << 0)
 /* The mount point lies in a directory that an earlier row made and no agent has seen: make it. */
 #define WIRE_ROW_MAKE (1u << 1)
+/* PRIVATE: no symbolic link in it is followed. */
+#define WIRE_ROW_NO_FOLLOW (1u << 2)
 
 typedef struct {
 	uint32_t kind; /* WireRowKind */

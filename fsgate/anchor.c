@@ -43,7 +43,7 @@ static void fill_identity(FsgAnchor *anchor, const ViewEntry *entry)
 	anchor->act_gid = runtime ? RUNTIME_ID : entry->owner_gid;
 }
 
-static FsgAnchor *anchor_new(const ViewEntry *entry, unsigned int id)
+static FsgAnchor *anchor_new(const ViewPlan *plan, const ViewEntry *entry, unsigned int id)
 {
 	FsgAnchor *anchor = g_new0(FsgAnchor, 1);
 
@@ -54,6 +54,9 @@ static FsgAnchor *anchor_new(const ViewEntry *entry, unsigned int id)
 	anchor->is_dir = entry->is_dir;
 	anchor->writable = view_entry_is_writable(entry);
 	anchor->cross_mounts = entry->cross_submounts;
+	/* The host's own programs need the links of runtime directories, and no agent can make one there. */
+	anchor->denies_links = plan->policy->symlinks == POLICY_SYMLINKS_DENY &&
+			       entry->origin != VIEW_ORIGIN_RUNTIME;
 	anchor->hide = entry->hide;
 	anchor->dev = entry->dev;
 	anchor->ino = entry->ino;
@@ -146,7 +149,7 @@ int fsg_anchors_new(const ViewPlan *plan, GPtrArray **ret_anchors, char **reterr
 
 		if (entry->kind != VIEW_ENTRY_MOUNT && entry->kind != VIEW_ENTRY_GENERATED)
 			continue;
-		anchor = anchor_new(entry, next_id++);
+		anchor = anchor_new(plan, entry, next_id++);
 		g_ptr_array_add(anchors, anchor);
 		if (entry->kind == VIEW_ENTRY_GENERATED) {
 			if ((r = open_generated(anchor, entry)) < 0) {

@@ -24,9 +24,11 @@ struct FsgAnchor {
 	bool owns_fd;	       /* aliases share the fd of their mount */
 	bool is_dir;
 	bool writable;
-	bool is_local;		 /* the root object's file system is (local-fs.h) */
-	bool cross_mounts;	 /* host mounts below belong to it */
-	bool is_clone;		 /* fd is a mount clone: resolve_check_connected works */
+	bool is_local;	   /* the root object's file system is (local-fs.h) */
+	bool cross_mounts; /* host mounts below belong to it */
+	bool denies_links; /* no link below its root is read or followed */
+	bool is_clone;	   /* fd is a mount clone: resolve_check_connected works */
+	bool has_twin; /* another mount of the view shows the same host directory, or a part of it */
 	uint64_t mount_id;	 /* of the clone; 0: not known, or cross_mounts */
 	const char *const *hide; /* globs that do not appear, relative to the anchor; or NULL */
 	dev_t dev;		 /* identity of the root object */

@@ -2,7 +2,7 @@
 #include "fsgate/answers.h"
 
 #include "fsgate/boundary.h"
-#include "fsgate/recent.h"
+#include "fsgate/invalidate.h"
 #include "fsgate/status-json.h"
 
 static JsonObject *wrap(const char *name, JsonObject *take_inner)
@@ -52,8 +52,7 @@ static JsonObject *answer_boundary(const FsgAnswers *answers, JsonObject *reques
 					   (gint64)fsg_denials_mark(view->denials));
 		json_object_set_int_member(answer, "exec",
 					   (gint64)fsg_boundary_start(view->boundary));
-		done = fsg_cache_catch_up(view, fsg_session_fuse(answers->session), CATCH_UP_MS) ==
-		       0;
+		done = fsg_invalidate_catch_up(view, CATCH_UP_MS) == 0;
 	} else if (g_strcmp0(which, "end") == 0) {
 		done = fsg_boundary_end(view->boundary, number_of(request, "exec"), CLOSE_MS);
 	} else {

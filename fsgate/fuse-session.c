@@ -6,6 +6,7 @@
 #include "common/mount-util.h"
 #include "common/syscall-wrap.h"
 #include "fsgate/device.h"
+#include "fsgate/invalidate.h"
 #include "fsgate/locks.h"
 #include "fsgate/loop.h"
 #include "fsgate/mountinfo.h"
@@ -206,7 +207,8 @@ int fsg_session_start(FsgSession *session, int take_tasks_fd)
 		return r;
 	}
 	session->loop = fsg_loop_new(&config);
-	if ((r = fsg_loop_start(session->loop)) < 0) {
+	if ((r = fsg_invalidate_start(session->view, session->fuse)) < 0 ||
+	    (r = fsg_loop_start(session->loop)) < 0) {
 		fsg_loop_free(session->loop);
 		session->loop = NULL;
 	}
@@ -263,8 +265,10 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 		return false;
 	}
 	fsg_loop_free(session->loop);
-	if (session->fuse)
+	if (session->fuse) {
+		fsg_invalidate_stop(session->view);
 		fuse_session_destroy(session->fuse);
+	}
 	session->view->device = NULL;
 	session->view->passthrough = NULL;
 	fsg_passthrough_free(session->passthrough);

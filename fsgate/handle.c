@@ -62,7 +62,6 @@ FsgDir *fsg_dir_new(FsgInode *take_inode_ref, FsgNode *node, DIR *take_dir)
 	handle->inode = take_inode_ref;
 	handle->node = node;
 	handle->dir = take_dir;
-	handle->positions = node ? g_array_new(FALSE, FALSE, sizeof(off_t)) : NULL;
 	g_mutex_init(&handle->lock);
 	return handle;
 }

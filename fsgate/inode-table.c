@@ -75,6 +75,7 @@ static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, FsgInode **dea
 
 		g_hash_table_remove(table->by_key, &inode->key);
 		fsg_fd_cache_remove(table, inode);
+		fsg_watch_index_remove(&table->watched, inode);
 		if (inode->fd_pinned && !inode->fd_borrowed)
 			table->pinned--;
 		inode->parent = *dead;
@@ -176,6 +177,7 @@ void fsg_inode_table_free(FsgInodeTable *table)
 		inode_free(value);
 	g_hash_table_unref(table->by_key);
 	free_node_inodes(table->root);
+	g_free(table->watched.buckets);
 	g_mutex_clear(&table->lock);
 	g_free(table);
 }
@@ -448,7 +450,8 @@ static bool is_settled(const struct timespec *ctime)
 	       SETTLED_NS;
 }
 
-bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx *stx)
+bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx *stx,
+		       bool are_told)
 {
 	FsgStamp stamp = {
 		.size = stx->stx_size,
@@ -459,11 +462,11 @@ bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx
 
 	stamp.settled = is_settled(&stamp.ctime);
 	g_mutex_lock(&table->lock);
+	same = inode->stamp && (inode->stamp->settled || are_told) &&
+	       stamp.size == inode->stamp->size && same_time(&stamp.mtime, &inode->stamp->mtime) &&
+	       same_time(&stamp.ctime, &inode->stamp->ctime);
 	if (!inode->stamp)
 		inode->stamp = g_new0(FsgStamp, 1);
-	same = inode->stamp->settled && stamp.size == inode->stamp->size &&
-	       same_time(&stamp.mtime, &inode->stamp->mtime) &&
-	       same_time(&stamp.ctime, &inode->stamp->ctime);
 	*inode->stamp = stamp;
 	g_mutex_unlock(&table->lock);
 	return same;

@@ -78,8 +78,26 @@ FsgNode *fsg_inode_node(FsgInodeTable *table, FsgInode *inode);
 /* The inode's view path as far as the hints know; for messages and for judging links. The caller frees. */
 char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode);
 
-/* Compares with the last open's stamp and replaces it: true when the kernel's pages are still good. */
-bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx *stx);
+/* Compares with the last stamp and replaces it: true when the kernel's pages are still good. Where changes by
+ * others are not told, the last one has to be old enough to tell. */
+bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx *stx,
+		       bool are_told);
+
+/* --- of what events of the host name (watch-index.c) --- */
+
+/* Makes the inode one that events name by id; 0: no longer. */
+void fsg_inode_set_watch_id(FsgInodeTable *table, FsgInode *inode, uint64_t id);
+/* How many inodes have that id, and the kernel's node ids of the first `most`. With `forget` those that are no
+ * directories lose it. */
+unsigned int fsg_inode_find_watched(FsgInodeTable *table, uint64_t id, bool forget,
+				    uint64_t *ret_node_ids, unsigned int most);
+/* The watch state of a directory, as it was set; of anything else that has an id that of the directory where it
+ * was last seen, or 0. */
+void fsg_inode_set_watch_state(FsgInodeTable *table, FsgInode *inode, unsigned int state);
+unsigned int fsg_inode_watch_state(FsgInodeTable *table, FsgInode *inode);
+
+/* All inodes but those of nodes, each with a reference that the caller returns. */
+GPtrArray *fsg_inode_table_ref_all(FsgInodeTable *table);
 
 /* What is known of a link's text. */
 void fsg_inode_set_link_kind(FsgInodeTable *table, FsgInode *inode, FsgLinkKind kind);

@@ -77,6 +77,11 @@ struct FsgInode {
 	int32_t backing_id;
 	unsigned int passed_opens, cached_opens;
 	FsgStamp *stamp; /* NULL until it was opened, which most never are; owned */
+	/* Of what changes on the host (watch.h): by which name events call it, 0 when they need not be told
+	 * apart, and for a directory whether it is watched. */
+	uint64_t watch_id;
+	FsgInode *watch_next;
+	unsigned int watch_state;
 };
 
 /* Whether anything may be changed in it. */

@@ -7,8 +7,8 @@
 #include "common/fd-util.h"
 #include "common/path-util.h"
 #include "common/resolve.h"
+#include "fsgate/cache.h"
 #include "fsgate/place.h"
-#include "fsgate/recent.h"
 #include "fsgate/refusal.h"
 #include "fsgate/symlink.h"
 
@@ -241,8 +241,6 @@ static void fill_entry(FsgView *view, const FsgInode *inode, struct fuse_entry_p
 {
 	ret_entry->ino = fsg_inode_id(view->inodes, inode);
 	ret_entry->generation = 1;
-	ret_entry->attr_timeout = view->cache_s;
-	ret_entry->entry_timeout = view->cache_s;
 }
 
 /* Whoever looks up the same name at the same time waits in the kernel where nothing can end it: so the name of a
@@ -304,9 +302,11 @@ static int blocked_entry(FsgView *view, FsgInode *dir, const char *name, bool is
 	return 0;
 }
 
-/* The entry of what stx says of it. take_fd: its O_PATH fd, or -1 when it is not needed yet. */
+/* The entry of what stx says of it. take_fd: its O_PATH fd, or -1 when it is not needed yet. event_id: what events
+ * call it, or 0. */
 static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *node,
-		      const struct statx *stx, int take_fd, struct fuse_entry_param *ret_entry)
+		      const struct statx *stx, int take_fd, uint64_t event_id,
+		      struct fuse_entry_param *ret_entry)
 {
 	FD_AUTO fd = take_fd;
 	FsgAnchor *anchor = dir->anchor, *alias;
@@ -326,6 +326,8 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 	show_no_more_than_acl(view, alias ? alias->fd : fd, &ret_entry->attr);
 	inode = fsg_inode_ensure(view->inodes, FSG_INODE_HOST, anchor, stx, dir, name, node,
 				 fd_steal(&fd));
+	if (event_id)
+		fsg_inode_set_watch_id(view->inodes, inode, event_id);
 	if (inode->type == S_IFLNK)
 		fsg_link_adjust_size(view, inode, &ret_entry->attr);
 	fill_entry(view, inode, ret_entry);
@@ -337,19 +339,20 @@ int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 {
 	/* As long as it is open, that fd serves; an ACL is asked of one that is here. */
 	FD_AUTO path_fd = view->enters_others ? fd_reopen(view->proc_fd, fd, O_PATH) : -1;
+	FsgTrust trust = fsg_cache_begin_object(view, dir);
 	struct statx stx;
+	int r;
 
 	memset(ret_entry, 0, sizeof *ret_entry);
 	if (view->enters_others && path_fd < 0)
 		return path_fd;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0) {
-		int r = -errno;
-
-		fd_close(&path_fd);
-		return r;
-	}
-	fsg_recent_note(view->recent, fsg_inode_id(view->inodes, dir), name, false);
-	return host_entry(view, dir, name, NULL, &stx, path_fd, ret_entry);
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
+		return -errno;
+	r = host_entry(view, dir, name, NULL, &stx, fd_steal(&path_fd),
+		       fsg_cache_event_id(trust, fd, ""), ret_entry);
+	if (r == 0)
+		fsg_cache_entry(view, dir, name, trust, ret_entry);
+	return r;
 }
 
 /* What the entry is, and its fd where one is needed at once: a directory is opened, for names will be looked up in it,
@@ -372,12 +375,14 @@ static int find_entry(const FsgView *view, const FsgAnchor *anchor, int dirfd, c
 	return 0;
 }
 
+/* *ret_trust is set when the host was looked at. */
 static int look_up(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
-		   struct fuse_entry_param *ret_entry)
+		   FsgTrust *ret_trust, struct fuse_entry_param *ret_entry)
 {
 	FsgNode *node = fsg_node_find_child(fsg_inode_node(view->inodes, dir), name);
 	int dirfd, fd, r = path_check_name(name);
 	struct statx stx;
+	uint64_t event_id;
 
 	memset(ret_entry, 0, sizeof *ret_entry);
 	if (r < 0)
@@ -393,6 +398,8 @@ static int look_up(FsgView *view, FsgInode *dir, int held_dirfd, const char *nam
 	dirfd = held_dirfd >= 0 ? held_dirfd : fsg_get_dir_fd(view, dir);
 	if (dirfd < 0)
 		return dirfd;
+	*ret_trust = fsg_cache_begin_names(view, dir, dirfd);
+	event_id = fsg_cache_event_id(*ret_trust, dirfd, name);
 	r = find_entry(view, dir->anchor, dirfd, name, &stx, &fd);
 	if (held_dirfd < 0)
 		fsg_inode_put_fd(view->inodes, dir);
@@ -405,26 +412,19 @@ static int look_up(FsgView *view, FsgInode *dir, int held_dirfd, const char *nam
 		return blocked_entry(view, dir, name, false, ret_entry);
 	if (r < 0)
 		return r;
-	return host_entry(view, dir, name, node, &stx, fd, ret_entry);
-}
-
-/* What the view has by its plan, and has not, never changes. */
-static bool may_change(FsgView *view, const FsgInode *dir, int r, uint64_t node_id)
-{
-	const FsgInode *inode = r == 0 ? fsg_inode_from_id(view->inodes, node_id) : dir;
-
-	return (r == 0 && inode->kind != FSG_INODE_SYNTHETIC) ||
-	       (r == -ENOENT && inode->kind == FSG_INODE_HOST);
+	return host_entry(view, dir, name, node, &stx, fd, event_id, ret_entry);
 }
 
 int fsg_lookup_in(FsgView *view, FsgInode *dir, int held_dirfd, const char *name,
 		  struct fuse_entry_param *ret_entry)
 {
-	int r = look_up(view, dir, held_dirfd, name, ret_entry);
+	FsgTrust trust = 0;
+	int r = look_up(view, dir, held_dirfd, name, &trust, ret_entry);
 
-	if (view->recent && may_change(view, dir, r, ret_entry->ino))
-		fsg_recent_note(view->recent, fsg_inode_id(view->inodes, dir), name,
-				r == 0 && S_ISDIR(ret_entry->attr.st_mode));
+	if (r == 0)
+		fsg_cache_entry(view, dir, name, trust, ret_entry);
+	else if (r == -ENOENT)
+		ret_entry->entry_timeout = fsg_cache_missing_s(view, dir, name, trust);
 	return r;
 }
 

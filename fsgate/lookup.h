@@ -6,7 +6,7 @@
 #include "fsgate/view.h"
 
 /* The entry `name` of a directory, with one lookup counted for the kernel: the reply gives it, or the
- * caller returns it with fsg_inode_forget. -ENOENT, -ESTALE for a directory that is not where it was, or what
+ * caller returns it with fsg_inode_forget. -ENOENT (then entry_timeout says how long that may be believed), -ESTALE for a directory that is not where it was, or what
  * the host says. */
 int fsg_lookup(FsgView *view, FsgInode *dir, const char *name, struct fuse_entry_param *ret_entry);
 

@@ -1,4 +1,5 @@
 /* Directories: open, list, close. */
+#include "fsgate/cache.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 
@@ -14,14 +15,12 @@ static void dir_free(FsgView *view, FsgDir *handle)
 		closedir(handle->dir);
 		fsg_handle_budget_return(view->handles);
 	}
-	if (handle->positions)
-		g_array_unref(handle->positions);
 	fsg_inode_unref(view->inodes, handle->inode);
 	g_mutex_clear(&handle->lock);
 	g_free(handle);
 }
 
-static int open_host_dir(FsgView *view, FsgInode *inode, DIR **ret_dir)
+static int open_host_dir(FsgView *view, FsgInode *inode, DIR **ret_dir, FsgTrust *ret_trust)
 {
 	int fd, r;
 
@@ -30,6 +29,7 @@ static int open_host_dir(FsgView *view, FsgInode *inode, DIR **ret_dir)
 	if ((fd = fsg_get_dir_fd(view, inode)) < 0)
 		r = fd;
 	else {
+		*ret_trust = fsg_cache_begin_names(view, inode, fd);
 		r = fd_reopen(view->proc_fd, fd, O_RDONLY | O_DIRECTORY);
 		fsg_inode_put_fd(view->inodes, inode);
 	}
@@ -50,13 +50,14 @@ void fsg_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	FsgInode *inode = fsg_req_inode(req, ino);
 	FsgNode *node = fsg_inode_node(view->inodes, inode);
 	DIR *dir = NULL;
+	FsgTrust trust = 0;
 	FsgDir *handle;
 	int r = fsg_gate(FSG_OP_OPENDIR, inode);
 
 	if (r == 0 && inode->type != S_IFDIR)
 		r = -ENOTDIR;
 	if (r == 0 && inode->kind == FSG_INODE_HOST)
-		r = open_host_dir(view, inode, &dir);
+		r = open_host_dir(view, inode, &dir, &trust);
 	if (r < 0) {
 		fsg_reply_result(req, FSG_OP_OPENDIR, r);
 		return;
@@ -64,7 +65,10 @@ void fsg_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (dir && node && node->children->len == 0)
 		node = NULL; /* a mount with nothing nested: the host's own positions serve */
 	handle = fsg_dir_new(fsg_inode_ref(view->inodes, inode), node, dir);
+	handle->is_odd = dir && fsg_view_is_odd_dir(view, inode->key.dev, inode->key.ino);
 	fi->fh = (uint64_t)(uintptr_t)handle;
+	fi->cache_readdir = fi->keep_cache =
+		dir && fsg_cache_keeps_listing(view, trust, dirfd(dir));
 	if (!fsg_reply_open(req, fi, 0))
 		dir_free(view, handle);
 }
@@ -72,8 +76,8 @@ void fsg_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 /* --- listing ---
  *
  * Positions. A directory without an overlay uses the host's own, which stay right while names come and go. One
- * with an overlay numbers its entries: ".", "..", the tree's children, then the host's, of which each one's
- * position on the host is remembered in the handle. */
+ * with an overlay has ".", ".." and the tree's children first, numbered, and then the host's, moved up by as many. A
+ * position means the same to every handle. */
 
 typedef struct {
 	const char *name;
@@ -90,6 +94,7 @@ typedef struct {
 	int dirfd; /* with plus, of a host directory: to look its entries up in; else -1 */
 	char *at;
 	size_t left;
+	struct dirent *read; /* the last one from the host; good until the next */
 } Listing;
 
 /* Adds an entry. false: no room. */
@@ -140,6 +145,34 @@ static bool add(Listing *listing, const Entry *entry)
 	return listing->plus ? add_plus(listing, entry) : add_plain(listing, entry);
 }
 
+/* The inode of a node as the view has it, with one lookup that the caller returns: a directory that leads to a mount
+ * may be laid over one of the host's. */
+static FsgInode *find_node_inode(FsgView *view, const FsgNode *node)
+{
+	FsgInode *found = node->inode;
+
+	if (node->kind == FSG_NODE_DIR && node->parent) {
+		FsgInode *parent = find_node_inode(view, node->parent);
+		struct fuse_entry_param entry;
+		int r = fsg_lookup(view, parent, node->name, &entry);
+
+		fsg_inode_forget(view->inodes, parent, 1);
+		if (r == 0)
+			return fsg_inode_from_id(view->inodes, entry.ino);
+	}
+	fsg_inode_give_lookup(view->inodes, found);
+	return found;
+}
+
+static uint64_t node_ino(FsgView *view, const FsgNode *node)
+{
+	FsgInode *inode = find_node_inode(view, node);
+	uint64_t ino = fsg_shown_ino(view, inode);
+
+	fsg_inode_forget(view->inodes, inode, 1);
+	return ino;
+}
+
 static uint64_t parent_ino(FsgView *view, FsgInode *inode)
 {
 	const FsgNode *node = fsg_inode_node(view->inodes, inode);
@@ -147,13 +180,33 @@ static uint64_t parent_ino(FsgView *view, FsgInode *inode)
 	FsgInode *parent;
 	uint64_t ino;
 
-	if (!fsg_inode_dup_hint(view->inodes, inode, &parent, &name)) {
-		inode = node && node->parent ? node->parent->inode : inode;
-		return fsg_shown_ino(view, inode);
-	}
+	if (!fsg_inode_dup_hint(view->inodes, inode, &parent, &name))
+		return node && node->parent ? node_ino(view, node->parent)
+					    : fsg_shown_ino(view, inode);
 	ino = fsg_shown_ino(view, parent);
 	fsg_inode_unref(view->inodes, parent);
 	return ino;
+}
+
+/* What a name of an odd directory leads to. */
+static void correct(Listing *listing, Entry *entry)
+{
+	FsgView *view = listing->view;
+	struct fuse_entry_param param;
+
+	if (fsg_lookup(view, listing->handle->inode, entry->name, &param) < 0)
+		return;
+	entry->ino = param.attr.st_ino;
+	entry->type = param.attr.st_mode & S_IFMT;
+	fsg_inode_forget(view->inodes, fsg_inode_from_id(view->inodes, param.ino), 1);
+}
+
+static struct dirent *next_dirent(FsgDir *handle)
+{
+	struct dirent *held = handle->held;
+
+	handle->held = NULL;
+	return held ? held : readdir(handle->dir);
 }
 
 /* The next entry of the host directory that the view shows. false at the end. */
@@ -162,7 +215,7 @@ static bool next_host_entry(Listing *listing, Entry *ret_entry)
 	FsgDir *handle = listing->handle;
 	struct dirent *d;
 
-	while ((d = readdir(handle->dir))) {
+	while ((d = next_dirent(handle))) {
 		bool own = strcmp(d->d_name, ".") == 0;
 		bool above = strcmp(d->d_name, "..") == 0;
 
@@ -176,26 +229,41 @@ static bool next_host_entry(Listing *listing, Entry *ret_entry)
 			      : fsg_view_ino(listing->view, handle->inode->key.dev, d->d_ino);
 		ret_entry->type = DTTOIF(d->d_type);
 		ret_entry->next = d->d_off;
+		if (handle->is_odd && !own && !above)
+			correct(listing, ret_entry);
+		listing->read = d;
 		return true;
 	}
 	return false;
 }
 
+/* Going on where the last request ended, with what it had read and had no room for, is the usual case: seeking
+ * throws away what the C library has read ahead. */
+static void seek_stream(FsgDir *handle, off_t offset)
+{
+	if (handle->held && offset == handle->held_at)
+		return;
+	handle->held = NULL;
+	if (offset == 0)
+		rewinddir(handle->dir);
+	else if (telldir(handle->dir) != offset)
+		seekdir(handle->dir, offset);
+}
+
 static int list_host(Listing *listing, off_t offset)
 {
-	DIR *dir = listing->handle->dir;
+	FsgDir *handle = listing->handle;
 	Entry entry;
 
-	if (offset == 0)
-		rewinddir(dir);
-	else if (telldir(dir) != offset)
-		seekdir(dir, offset);
+	seek_stream(handle, offset);
 	errno = 0;
 	while (next_host_entry(listing, &entry)) {
 		if (!add(listing, &entry)) {
-			/* It has been read and not given: the next request names where to go on. */
+			handle->held = listing->read;
+			handle->held_at = offset;
 			return 0;
 		}
+		offset = entry.next;
 		errno = 0;
 	}
 	return errno ? -errno : 0;
@@ -220,43 +288,47 @@ static bool made_up_entry(Listing *listing, guint n, Entry *ret_entry)
 		return false;
 	child = g_ptr_array_index(node->children, n - 2);
 	ret_entry->name = child->name;
-	ret_entry->ino = fsg_shown_ino(listing->view, child->inode);
+	ret_entry->ino = node_ino(listing->view, child);
 	ret_entry->type = child->inode->type;
 	return true;
 }
 
-/* Puts the host's stream at the k-th of its entries that are listed. */
-static void seek_host(FsgDir *handle, guint k)
+/* The host's positions behind those that are made up. The topmost ones stay where they are: file systems use
+ * them for the end, and nothing else near it. */
+static off_t moved_up(off_t position, unsigned int made_up)
 {
-	k = MIN(k, handle->positions->len);
-	if (k == 0)
-		rewinddir(handle->dir);
-	else if (telldir(handle->dir) != g_array_index(handle->positions, off_t, k - 1))
-		seekdir(handle->dir, g_array_index(handle->positions, off_t, k - 1));
-	g_array_set_size(handle->positions, k);
+	return position > INT64_MAX - (off_t)made_up ? position : position + (off_t)made_up;
+}
+
+static off_t moved_back(off_t position, unsigned int made_up)
+{
+	return position > INT64_MAX - (off_t)made_up ? position : position - (off_t)made_up;
 }
 
 static int list_overlay(Listing *listing, off_t offset)
 {
 	FsgDir *handle = listing->handle;
 	guint made_up = 2 + (handle->node ? handle->node->children->len : 0);
-	guint n = (guint)MIN((uint64_t)offset, G_MAXUINT - 1);
 	Entry entry;
 
-	for (; n < made_up && made_up_entry(listing, n, &entry); n++)
+	for (; offset < (off_t)made_up && made_up_entry(listing, (guint)offset, &entry); offset++)
 		if (!add(listing, &entry))
 			return 0;
-	if (!handle->dir || !handle->positions)
+	if (!handle->dir)
 		return 0;
-	seek_host(handle, n - made_up);
+	offset = moved_back(offset, made_up);
+	seek_stream(handle, offset);
 	errno = 0;
 	while (next_host_entry(listing, &entry)) {
 		off_t position = entry.next;
 
-		entry.next = (off_t)++n;
-		if (!add(listing, &entry))
+		entry.next = moved_up(position, made_up);
+		if (!add(listing, &entry)) {
+			handle->held = listing->read;
+			handle->held_at = offset;
 			return 0;
-		g_array_append_val(handle->positions, position);
+		}
+		offset = position;
 		errno = 0;
 	}
 	return errno ? -errno : 0;

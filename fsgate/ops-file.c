@@ -1,4 +1,5 @@
 /* Files: open, create, read, write, and what works on an open one. */
+#include "fsgate/cache.h"
 #include "fsgate/host-open.h"
 #include "fsgate/locks.h"
 #include "fsgate/lookup.h"
@@ -24,8 +25,11 @@
 static void file_free(FsgView *view, FsgFile *file)
 {
 	fsg_inode_remove_file(view->inodes, file->inode, file);
-	if (file->fd >= 0)
+	if (file->fd >= 0) {
+		if (file->writes)
+			fsg_cache_closed(view, file->inode, file->fd);
 		fsg_handle_budget_return(view->handles);
+	}
 	fsg_locks_release(view, file);
 	fsg_passthrough_return(view->passthrough, file->inode, file->backing_id);
 	fd_close(&file->fd);
@@ -122,7 +126,7 @@ void fsg_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	/* The pages that the kernel has are good if nothing about the file changed since it was opened
 	 * last, by whomever. */
 	if (file->fd >= 0 && file->backing_id == 0)
-		fi->keep_cache = fsg_inode_restamp(view->inodes, inode, &stx);
+		fi->keep_cache = fsg_cache_keeps_pages(view, inode, &stx);
 	if (!fsg_reply_open(req, fi, file->backing_id))
 		file_free(view, file);
 }

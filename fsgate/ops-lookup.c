@@ -1,4 +1,5 @@
 /* Lookup, forget, attributes, link texts, statfs, access. */
+#include "fsgate/cache.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/refusal.h"
@@ -34,7 +35,7 @@ void fsg_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (r == 0)
 		r = fsg_lookup(view, dir, name, &entry);
 	if (r == -ENOENT)
-		fsg_reply_no_entry(req, view);
+		fsg_reply_no_entry(req, entry.entry_timeout);
 	else if (r < 0)
 		fsg_reply_result(req, FSG_OP_LOOKUP, r);
 	else
@@ -68,6 +69,7 @@ void fsg_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	FsgView *view = fsg_req_view(req);
 	FsgInode *inode = fsg_req_inode(req, ino);
+	FsgTrust trust = fsg_cache_begin_object(view, inode);
 	struct stat st;
 	int r = fsg_gate(FSG_OP_GETATTR, inode);
 
@@ -77,7 +79,7 @@ void fsg_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (r < 0)
 		fsg_reply_result(req, FSG_OP_GETATTR, r);
 	else
-		fsg_reply_attr(req, view, &st);
+		fsg_reply_attr(req, &st, fsg_cache_attr_s(view, inode, &st, trust));
 }
 
 static struct timespec time_to_set(int to_set, int set, int now, struct timespec given)
@@ -174,7 +176,7 @@ void fsg_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_se
 	if (r < 0)
 		fsg_reply_result(req, FSG_OP_SETATTR, r);
 	else
-		fsg_reply_attr(req, view, &st);
+		fsg_reply_attr(req, &st, fsg_cache_changed_attr_s(view, inode));
 }
 
 void fsg_op_readlink(fuse_req_t req, fuse_ino_t ino)

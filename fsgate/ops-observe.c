@@ -3,8 +3,8 @@
  *
  * Every wrapper says the operation, the object or the directory and name that it is about, for a rename also where
  * to, and passes on what it was given. */
+#include "fsgate/invalidate.h"
 #include "fsgate/ops.h"
-#include "fsgate/recent.h"
 #include "fsgate/refusal.h"
 
 static void begin(FsgAsked *request, fuse_req_t req, FsgOp op, fuse_ino_t ino, const char *name)
@@ -121,8 +121,8 @@ static void seen_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_
 	request.to_inode = fsg_req_inode(req, to);
 	request.to_name = new_name;
 	/* The kernel goes on believing what it has been told of the moved objects, by their new names. */
-	fsg_recent_note(request.view->recent, to, new_name, true);
-	fsg_recent_note(request.view->recent, from, name, true);
+	(void)fsg_told_add_recent(request.view->invalidate->told, to, new_name, 0, false);
+	(void)fsg_told_add_recent(request.view->invalidate->told, from, name, 0, false);
 	fsg_ops.rename(req, from, name, to, new_name, flags);
 }
 

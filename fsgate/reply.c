@@ -55,9 +55,9 @@ void fsg_reply_expire(const FsgView *view, fuse_ino_t ino)
 	(void)fuse_lowlevel_notify_inval_inode(view->fuse, ino, -1, 0);
 }
 
-void fsg_reply_attr(fuse_req_t req, const FsgView *view, const struct stat *st)
+void fsg_reply_attr(fuse_req_t req, const struct stat *st, double timeout_s)
 {
-	(void)fuse_reply_attr(req, st, view->cache_s);
+	(void)fuse_reply_attr(req, st, timeout_s);
 }
 
 void fsg_reply_text(fuse_req_t req, const char *text)
@@ -121,9 +121,9 @@ void fsg_reply_entry(fuse_req_t req, FsgView *view, const struct fuse_entry_para
 		take_back(view, entry->ino);
 }
 
-void fsg_reply_no_entry(fuse_req_t req, const FsgView *view)
+void fsg_reply_no_entry(fuse_req_t req, double timeout_s)
 {
-	const struct fuse_entry_param none = { .ino = 0, .entry_timeout = view->cache_s };
+	const struct fuse_entry_param none = { .ino = 0, .entry_timeout = timeout_s };
 
 	fsg_asked_replies(-ENOENT); /* a name that is hidden */
 	(void)fuse_reply_entry(req, &none);

@@ -20,7 +20,7 @@ bool fsg_reply_late(fuse_req_t req, FsgOp op, int r);
  * locked it before, beside the view, may have changed it, and a program that locks a file looks at it then. */
 void fsg_reply_expire(const FsgView *view, fuse_ino_t ino);
 
-void fsg_reply_attr(fuse_req_t req, const FsgView *view, const struct stat *st);
+void fsg_reply_attr(fuse_req_t req, const struct stat *st, double timeout_s);
 void fsg_reply_text(fuse_req_t req, const char *text);
 void fsg_reply_bytes(fuse_req_t req, const void *data, size_t size);
 void fsg_reply_data_from_fd(fuse_req_t req, int fd, off_t offset, size_t size);
@@ -33,8 +33,8 @@ void fsg_reply_none(fuse_req_t req);
 
 /* An entry whose lookup has been counted: returned to the table if the kernel did not get it. */
 void fsg_reply_entry(fuse_req_t req, FsgView *view, const struct fuse_entry_param *entry);
-/* No such name, which the kernel may remember for as long as the view's cache allows. */
-void fsg_reply_no_entry(fuse_req_t req, const FsgView *view);
+/* No such name, which the kernel may remember for so long. */
+void fsg_reply_no_entry(fuse_req_t req, double timeout_s);
 
 /* false: the kernel did not get the handle, and the caller releases it. backing_id > 0 hands reads and writes
  * over to the kernel (passthrough.h). */

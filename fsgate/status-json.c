@@ -1,5 +1,6 @@
 /* See status-json.h. Made in the door's thread; looks at tables and counters, never at a file of the view. */
 #include "fsgate/status-json.h"
+#include "fsgate/invalidate.h"
 
 #include "common/errno-util.h"
 #include "common/limits.h"
@@ -160,10 +161,28 @@ static void set_threads(JsonObject *status)
 
 static JsonObject *cache_json(const FsgView *view)
 {
+	g_autoptr(JsonObject) watched = json_object_new();
 	JsonObject *cache = json_object_new();
+	FsgWatchStats watch;
 
 	json_object_set_string_member(cache, "mode", policy_cache_name(view->plan->policy->cache));
-	set_number(cache, "timeout_ms", (uint64_t)(view->cache_s * 1000));
+	if (view->plan->policy->cache == POLICY_CACHE_EXCLUSIVE)
+		json_object_set_null_member(cache, "timeout_ms");
+	else
+		set_number(cache, "timeout_ms",
+			   view->plan->policy->cache == POLICY_CACHE_AUTO
+				   ? (uint64_t)(FSG_BELIEF_SHORT_S * 1000)
+				   : 0);
+	if (!view->invalidate->watch) {
+		json_object_set_null_member(cache, "watched");
+		return cache;
+	}
+	fsg_watch_stats(view->invalidate->watch, &watch);
+	set_number(watched, "directories", watch.dirs);
+	set_number(watched, "events", watch.events);
+	set_number(watched, "told", watch.notified);
+	set_number(watched, "overflows", watch.overflows);
+	json_object_set_object_member(cache, "watched", json_object_ref(watched));
 	return cache;
 }
 

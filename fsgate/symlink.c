@@ -309,9 +309,11 @@ static void note_escape(FsgView *view, FsgInode *link, const char *text)
 int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text)
 {
 	g_autofree char *text = NULL;
-	int r = read_text(view, link, &text);
+	int r;
 
-	if (r < 0)
+	if (link->kind == FSG_INODE_HOST && link->anchor->denies_links)
+		return fsg_refuse(DENIAL_SYMLINK_DENIED, -ELOOP);
+	if ((r = read_text(view, link, &text)) < 0)
 		return r;
 	if (view->mountpoint && !view->original_links) {
 		FsgLinkKind kind = may_climb(text) ? FSG_LINK_CLIMBS : FSG_LINK_STAYS;
@@ -332,7 +334,7 @@ void fsg_link_adjust_size(FsgView *view, FsgInode *link, struct stat *st)
 {
 	g_autofree char *text = NULL;
 
-	if (!view->mountpoint || view->original_links)
+	if (!view->mountpoint || view->original_links || link->anchor->denies_links)
 		return;
 	/* Reading the text is an access that the host notes: once is enough for most links. */
 	if (fsg_inode_link_kind(view->inodes, link) == FSG_LINK_STAYS)

@@ -2,13 +2,15 @@
 #include "fsgate/view.h"
 
 #include "fsgate/boundary.h"
-#include "fsgate/recent.h"
 
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "common/path-util.h"
 #include "common/syscall-wrap.h"
+#include "fsgate/invalidate.h"
 #include "fsgate/locks.h"
+#include "fsgate/odd-dirs.h"
+#include "fsgate/twins.h"
 
 #include <fnmatch.h>
 #include <glib.h>
@@ -116,6 +118,21 @@ static int collect_host_ids(FsgView *view, char **reterr_message)
 	return 0;
 }
 
+void fsg_view_add_odd_dir(FsgView *view, dev_t dev, ino_t ino)
+{
+	FsgHostId *id = g_new(FsgHostId, 1);
+
+	*id = (FsgHostId){ .dev = dev, .ino = ino };
+	g_hash_table_add(view->odd_dirs, id);
+}
+
+bool fsg_view_is_odd_dir(const FsgView *view, dev_t dev, ino_t ino)
+{
+	const FsgHostId id = { .dev = dev, .ino = ino };
+
+	return g_hash_table_contains(view->odd_dirs, &id);
+}
+
 /* A workspace that is a home directory contains the state directory, and so the private files of every other
  * session of this user. */
 static int shut_off(FsgView *view, const char *private_dir, char **reterr_message)
@@ -134,6 +151,7 @@ static int shut_off(FsgView *view, const char *private_dir, char **reterr_messag
 	id = g_new(FsgHostId, 1);
 	*id = (FsgHostId){ .dev = st.st_dev, .ino = st.st_ino };
 	g_hash_table_add(view->private_dirs, id);
+	fsg_view_find_odd_parent(view, private_dir);
 	return 0;
 }
 
@@ -186,19 +204,17 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 	view->devices = g_array_new(FALSE, FALSE, sizeof(dev_t));
 	view->pinned = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
 	view->private_dirs = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
+	view->odd_dirs = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
 	view->mountpoint = g_strdup(config->mountpoint);
 	view->original_links = config->original_links;
 	view->shown_uid = config->shown_uid;
 	view->shown_gid = config->shown_gid;
 	view->maps_one_id = config->maps_one_id;
 	view->enters_others = config->enters_others;
-	view->cache_s = 1.0;
 	view->denials = fsg_denials_new();
 	fsg_stats_init(&view->stats);
-	if (take_plan->presentation == VIEW_FOR_SANDBOX) {
+	if (take_plan->presentation == VIEW_FOR_SANDBOX)
 		view->boundary = fsg_boundary_new();
-		view->recent = fsg_recent_new(view->cache_s);
-	}
 	view->locks = fsg_locks_new();
 	view->proc_fd = fd_open_proc();
 	r = view->proc_fd;
@@ -215,6 +231,11 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 		view->root = fsg_view_tree_new(take_plan, view->anchors);
 		r = share_out_fds(view, reterr_message);
 	}
+	if (r >= 0) {
+		fsg_view_find_twins(view);
+		fsg_view_find_odd_dirs(view);
+		view->invalidate = fsg_invalidate_new(view);
+	}
 	if (r < 0) {
 		fsg_view_free(view);
 		return r;
@@ -228,16 +249,17 @@ void fsg_view_free(FsgView *view)
 	if (!view)
 		return;
 	fsg_locks_free(view->locks);
+	fsg_invalidate_free(view->invalidate);
 	fsg_inode_table_free(view->inodes);
 	fsg_handle_budget_free(view->handles);
 	fsg_denials_free(view->denials);
 	fsg_boundary_free(view->boundary);
-	fsg_recent_free(view->recent);
 	fsg_view_tree_free(view->root);
 	if (view->anchors)
 		g_ptr_array_unref(view->anchors);
 	g_hash_table_unref(view->pinned);
 	g_hash_table_unref(view->private_dirs);
+	g_hash_table_unref(view->odd_dirs);
 	g_array_unref(view->devices);
 	fd_close(&view->proc_fd);
 	view_plan_free(view->plan);

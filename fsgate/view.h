@@ -13,7 +13,7 @@
 typedef struct FsgDevice FsgDevice;
 typedef struct FsgPassthrough FsgPassthrough;
 typedef struct FsgBoundary FsgBoundary;
-typedef struct FsgRecent FsgRecent;
+typedef struct FsgInvalidate FsgInvalidate;
 
 typedef struct {
 	ViewPlan *plan;	    /* owned */
@@ -26,12 +26,13 @@ typedef struct {
 	FsgDenials *denials;
 	FsgStats stats;
 	FsgBoundary *boundary; /* of a session's view only; else NULL */
-	FsgRecent *recent;     /* the same */
 	struct FsgLocks *locks;
 	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
 	GHashTable *pinned;
 	/* Of FsgHostId: directories of ours, which no view enters. */
 	GHashTable *private_dirs;
+	/* Of FsgHostId: see fsg_view_is_odd_dir(). */
+	GHashTable *odd_dirs;
 	/* Of dev_t, in the order of the table: an inode number's first part. */
 	GArray *devices;
 	int proc_fd;	     /* /proc/self/fd */
@@ -43,7 +44,9 @@ typedef struct {
 	bool enters_others; /* --allow-other: mode bits decide, so they must not promise too much */
 	int lease_waits;    /* threads that wait for a lease; atomic */
 	struct fuse_session *fuse; /* who serves it; borrowed, set when that is made */
-	double cache_s;		   /* how long the kernel may believe names and attributes */
+	bool has_near;		   /* two mounts lie in one file system of the host */
+	bool has_twins;		   /* and one of them in the other, or they are the same */
+	FsgInvalidate *invalidate; /* what the kernel believes; owned */
 } FsgView;
 
 typedef struct {
@@ -68,6 +71,12 @@ bool fsg_view_is_pinned(const FsgView *view, dev_t dev, ino_t ino);
 /* Whether (dev, ino) is a directory of ours, with the private files of all sessions: it shows as an empty
  * read-only one wherever a mount contains it. */
 bool fsg_view_is_private(const FsgView *view, dev_t dev, ino_t ino);
+
+/* Whether names in the host directory (dev, ino) may lead to other objects than the host's listing says, for
+ * something is mounted there, or it is private. */
+bool fsg_view_is_odd_dir(const FsgView *view, dev_t dev, ino_t ino);
+/* Makes it one. Before any other thread exists. */
+void fsg_view_add_odd_dir(FsgView *view, dev_t dev, ino_t ino);
 
 /* The inode number to show for a host object: its own on the first device of the table. */
 uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino);

@@ -59,6 +59,15 @@ echo inside >in-target
 expect_status 1 "$EXEC" run -- cat out
 expect_status 0 "$EXEC" run -- cat in
 expect_line out inside
+# symlinks: deny. The command itself is found through links of the host's.
+chown -h 1234:1235 in-target
+for use in 'cat in' 'readlink in' 'echo x >out' 'cd /tmp; mkdir d; ln -s d l; ls l/'; do
+  run "$EXEC" run --symlinks deny -- sh -c "$use"
+  check "denied: $use" test "$status" != 0 -a "$status" -lt 124
+  expect_status 0 "$EXEC" run --symlinks contained -- sh -c "${use/>out/>in; echo inside >in}"
+done
+expect_status 0 "$EXEC" run --symlinks deny -- sh -c 'ls -l /bin /usr/bin/sh /etc >/dev/null; ln -s x l; mv l m; test -L m; rm m'
+check_equal 'what the links lead to is as it was' "$(cat in "$tmp/lib/file")" "$(printf 'inside\nsecret')"
 rm out in in-target
 
 # Streams.

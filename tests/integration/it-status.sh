@@ -74,7 +74,8 @@ denied rename /workspace/way pinned-directory EBUSY mv "$V/workspace/way" "$V/wo
 denied rmdir /workspace/way/to/tools pinned-directory EBUSY rmdir "$V/workspace/way/to/tools"
 allowed mv "$V/workspace/x" "$V/workspace/y"
 denied link /user/l cross-mount EXDEV ln "$V/workspace/f" "$V/user/l"
-allowed ln "$V/workspace/f" "$V/workspace/l"
+echo linked >ws/linked
+allowed ln "$V/workspace/linked" "$V/workspace/l"
 denied mknod /workspace/n device-node EPERM mknod "$V/workspace/n" c 1 3
 allowed mkfifo "$V/workspace/n"
 denied setattr /workspace/f chown EPERM chown 77 "$V/workspace/f"

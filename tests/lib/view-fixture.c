@@ -74,6 +74,8 @@ static G_GNUC_NORETURN void run_gateway(const ViewFixture *fixture, const char *
 	g_ptr_array_add(argv, fixture->mountpoint);
 	g_ptr_array_add(argv, NULL);
 	dup2(out, STDOUT_FILENO);
+	/* A test that fails leaves nothing behind. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	execv(program, (char **)argv->pdata);
 	_exit(127);
 }

@@ -311,6 +311,47 @@ static void a_move_above_its_own_parent_makes_no_ring(void **state)
 	assert_ptr_equal(look_up(f, b, "a"), a);
 }
 
+static unsigned int count_watched(Fixture *f, uint64_t id)
+{
+	uint64_t ids[4];
+
+	return fsg_inode_find_watched(f->table, id, false, ids, 4);
+}
+
+/* More than the index has buckets at first; two of them share an id. */
+static void events_lead_to_each_inode_that_has_the_id(void **state)
+{
+	Fixture *f = *state;
+	FsgInode *inodes[600];
+	uint64_t ids[4];
+	char name[16];
+
+	for (unsigned int i = 0; i < 600; i++) {
+		snprintf(name, sizeof name, "d%u", i);
+		make_dir(f, name);
+		inodes[i] = look_up(f, f->root.inode, name);
+		fsg_inode_set_watch_id(f->table, inodes[i], i == 599 ? 1 : i + 1);
+	}
+	for (unsigned int i = 1; i < 599; i++) {
+		assert_int_equal(fsg_inode_find_watched(f->table, i + 1, false, ids, 4), 1);
+		assert_int_equal(ids[0], fsg_inode_id(f->table, inodes[i]));
+	}
+	assert_int_equal(count_watched(f, 1), 2);
+	assert_int_equal(count_watched(f, 700), 0);
+	assert_int_equal(count_watched(f, 0), 0);
+	/* Who is forgotten by the kernel is found no more; nor who has another id. */
+	fsg_inode_forget(f->table, inodes[0], 1);
+	assert_int_equal(count_watched(f, 1), 1);
+	fsg_inode_set_watch_id(f->table, inodes[599], 9000);
+	assert_int_equal(count_watched(f, 1), 0);
+	assert_int_equal(count_watched(f, 9000), 1);
+	/* A directory is still watched where it has gone. */
+	assert_int_equal(fsg_inode_find_watched(f->table, 9000, true, ids, 4), 1);
+	assert_int_equal(count_watched(f, 9000), 1);
+	for (unsigned int i = 1; i < 600; i++)
+		fsg_inode_forget(f->table, inodes[i], 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -326,6 +367,8 @@ int main(void)
 		TEST(an_unlinked_inode_keeps_its_fd),
 		TEST(open_files_are_known_until_they_are_removed),
 		TEST(a_move_above_its_own_parent_makes_no_ring),
+		cmocka_unit_test_setup_teardown(events_lead_to_each_inode_that_has_the_id, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,139 @@
+/* What the kernel believes, and taking it back; see invalidate.h. */
+#include "fsgate/invalidate.h"
+
+#include "fsgate/notify.h"
+
+#include <errno.h>
+
+/* Beliefs that are kept in mind: beyond these nothing more is believed for a moment. */
+#define RECENT_MOST  16384
+#define LASTING_MOST 32768
+
+FsgInvalidate *fsg_invalidate_new(FsgView *view)
+{
+	FsgInvalidate *invalidate = g_new0(FsgInvalidate, 1);
+	PolicyCache mode = view->plan->policy->cache;
+
+	invalidate->told = fsg_told_new(RECENT_MOST, LASTING_MOST);
+	g_mutex_init(&invalidate->lock);
+	g_cond_init(&invalidate->changed);
+	/* Where one directory is mounted twice, `exclusive` has to be told of the view's own changes. */
+	if (mode == POLICY_CACHE_AUTO || (mode == POLICY_CACHE_EXCLUSIVE && view->has_twins))
+		invalidate->watch = fsg_watch_new(view);
+	return invalidate;
+}
+
+void fsg_invalidate_free(FsgInvalidate *invalidate)
+{
+	if (!invalidate)
+		return;
+	fsg_watch_free(invalidate->watch);
+	fsg_told_free(invalidate->told);
+	g_mutex_clear(&invalidate->lock);
+	g_cond_clear(&invalidate->changed);
+	g_free(invalidate);
+}
+
+/* A directory's name that the kernel cannot expire without breaking the path of who is in it is waited for. */
+static void take_back_item(FsgInvalidate *invalidate, const FsgToldItem *item, int64_t *wait_us)
+{
+	if (item->name[0] && !fsg_notify_expire(invalidate->fuse, item->dir, item->name)) {
+		if (item->is_dir)
+			*wait_us = MAX(*wait_us, item->until_us);
+		else
+			fsg_notify_name(invalidate->fuse, item->dir, item->name);
+	}
+	if (item->object)
+		fsg_notify_object(invalidate->fuse, item->object, false);
+}
+
+static void take_back_recent(FsgInvalidate *invalidate)
+{
+	g_autoptr(GPtrArray) items = fsg_told_take_recent(invalidate->told);
+	int64_t wait_us = 0, left_us;
+
+	for (guint i = 0; i < items->len; i++)
+		take_back_item(invalidate, g_ptr_array_index(items, i), &wait_us);
+	if ((left_us = wait_us - g_get_monotonic_time()) > 0)
+		g_usleep((gulong)left_us);
+}
+
+static gpointer run(gpointer data)
+{
+	FsgInvalidate *invalidate = data;
+
+	g_mutex_lock(&invalidate->lock);
+	for (;;) {
+		uint64_t asked;
+
+		while (invalidate->asked == invalidate->done && !invalidate->stopping)
+			g_cond_wait(&invalidate->changed, &invalidate->lock);
+		if (invalidate->stopping)
+			break;
+		asked = invalidate->asked;
+		g_mutex_unlock(&invalidate->lock);
+		take_back_recent(invalidate);
+		g_mutex_lock(&invalidate->lock);
+		invalidate->done = asked;
+		g_cond_broadcast(&invalidate->changed);
+	}
+	g_mutex_unlock(&invalidate->lock);
+	return NULL;
+}
+
+int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse)
+{
+	FsgInvalidate *invalidate = view->invalidate;
+
+	invalidate->fuse = fuse;
+	invalidate->thread = g_thread_try_new("fsgate-expire", run, invalidate, NULL);
+	if (!invalidate->thread)
+		return -EAGAIN;
+	return invalidate->watch ? fsg_watch_start(invalidate->watch, fuse) : 0;
+}
+
+void fsg_invalidate_stop(FsgView *view)
+{
+	FsgInvalidate *invalidate = view->invalidate;
+
+	if (invalidate->watch)
+		fsg_watch_stop(invalidate->watch);
+	if (!invalidate->thread)
+		return;
+	g_mutex_lock(&invalidate->lock);
+	invalidate->stopping = true;
+	g_cond_broadcast(&invalidate->changed);
+	g_mutex_unlock(&invalidate->lock);
+	g_thread_join(g_steal_pointer(&invalidate->thread));
+}
+
+static int wait_for_recent(FsgInvalidate *invalidate, uint64_t mine, int64_t deadline_us)
+{
+	bool in_time = true;
+
+	g_mutex_lock(&invalidate->lock);
+	while (invalidate->done < mine && in_time)
+		in_time = g_cond_wait_until(&invalidate->changed, &invalidate->lock, deadline_us);
+	in_time = invalidate->done >= mine;
+	g_mutex_unlock(&invalidate->lock);
+	return in_time ? 0 : -ETIMEDOUT;
+}
+
+int fsg_invalidate_catch_up(FsgView *view, int timeout_ms)
+{
+	FsgInvalidate *invalidate = view->invalidate;
+	int64_t deadline_us = g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
+	uint64_t mine;
+	int drained = 0, r;
+
+	if (view->plan->policy->cache != POLICY_CACHE_AUTO)
+		return 0;
+	g_mutex_lock(&invalidate->lock);
+	mine = ++invalidate->asked;
+	g_cond_broadcast(&invalidate->changed);
+	g_mutex_unlock(&invalidate->lock);
+	if (invalidate->watch)
+		drained = fsg_watch_drain(invalidate->watch, deadline_us);
+	r = wait_for_recent(invalidate, mine, deadline_us);
+	return drained < 0 ? drained : r;
+}

@@ -1,0 +1,36 @@
+/* What the kernel believes of the host's files, and how it is told that it no longer holds: the watches, the
+ * list of what was told for a short time, and the threads of both. */
+#pragma once
+
+#include "fsgate/told.h"
+#include "fsgate/view.h"
+#include "fsgate/watch.h"
+
+struct fuse_session;
+
+struct FsgInvalidate {
+	FsgTold *told; /* owned */
+	FsgWatch *
+		watch; /* owned; NULL when nothing is watched: the mode does not need it, or the kernel cannot */
+	/* the thread that takes back what was told for a short time */
+	struct fuse_session *fuse; /* borrowed */
+	GThread *thread;
+	GMutex lock;
+	GCond changed;
+	uint64_t asked, done; /* under lock */
+	bool stopping;	      /* under lock */
+};
+
+FsgInvalidate *fsg_invalidate_new(FsgView *view);
+void fsg_invalidate_free(FsgInvalidate *invalidate); /* NULL is allowed */
+
+/* The threads: started before the first request is served, stopped after the last. 0 or -errno. */
+int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse);
+void fsg_invalidate_stop(FsgView *view);
+
+/* Makes visible in the view what the host had changed before the call: what the kernel may still believe from
+ * before is given up. Blocks for at most timeout_ms. 0; -ETIMEDOUT when it did not get that far (a
+ * source hangs, or there was too much to do): then what is believed ends with its own time. With cache `strict`
+ * there is nothing to do, with `exclusive` nothing is done. Any thread at once, but never one that serves a
+ * request. */
+int fsg_invalidate_catch_up(FsgView *view, int timeout_ms);

@@ -1,0 +1,39 @@
+/* What the kernel was told and may still believe, as far as the inode table does not know it: so that everything
+ * that is believed can be taken back.
+ *
+ * Two lists. `recent`: whatever is believed for a short time only, in the order of its end. `lasting`: names that
+ * are believed until they are taken back and that no inode's hint leads to: missing ones, and further
+ * names of hard-linked files. Both are bounded; what has no room must not be believed. Any thread at once; the
+ * lock is a leaf. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct FsgTold FsgTold;
+
+typedef struct {
+	int64_t until_us; /* monotonic; recent only */
+	uint64_t dir;	  /* node id of the directory, when there is a name */
+	uint64_t object;  /* node id whose attributes were told, or 0 */
+	bool is_dir;	  /* the object */
+	char name[];	  /* "" when only attributes were told */
+} FsgToldItem;
+
+/* How long a short belief lasts. */
+#define FSG_BELIEF_SHORT_S 1.0
+
+FsgTold *fsg_told_new(unsigned int recent_most, unsigned int lasting_most);
+void fsg_told_free(FsgTold *told); /* NULL is allowed */
+
+/* Notes that this is believed from now on, for FSG_BELIEF_SHORT_S. false: there is no room. */
+bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t object,
+			 bool is_dir);
+/* Notes a name that is believed until it is taken back. false: there is no room. */
+bool fsg_told_add_lasting(FsgTold *told, uint64_t dir, const char *name);
+
+/* All items of a list, which is empty afterwards; of `recent` those that are still believed. The caller frees with
+ * g_ptr_array_unref. */
+GPtrArray *fsg_told_take_recent(FsgTold *told);
+GPtrArray *fsg_told_take_lasting(FsgTold *told);

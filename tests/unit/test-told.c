@@ -1,0 +1,84 @@
+/* told: what is noted can be taken back, and what has no room is said to have none. */
+#include "fsgate/told.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void recent_items_come_in_order(void **state)
+{
+	FsgTold *told = fsg_told_new(4, 4);
+	g_autoptr(GPtrArray) items = NULL;
+	g_autoptr(GPtrArray) none = NULL;
+	const FsgToldItem *first, *second;
+
+	(void)state;
+	assert_true(fsg_told_add_recent(told, 1, "a", 2, true));
+	assert_true(fsg_told_add_recent(told, 0, "", 3, false));
+	items = fsg_told_take_recent(told);
+	assert_int_equal(items->len, 2);
+	first = g_ptr_array_index(items, 0);
+	second = g_ptr_array_index(items, 1);
+	assert_int_equal(first->dir, 1);
+	assert_string_equal(first->name, "a");
+	assert_int_equal(first->object, 2);
+	assert_true(first->is_dir);
+	assert_string_equal(second->name, "");
+	assert_int_equal(second->object, 3);
+	assert_true(first->until_us <= second->until_us);
+	assert_true(first->until_us > g_get_monotonic_time());
+	none = fsg_told_take_recent(told);
+	assert_int_equal(none->len, 0);
+	fsg_told_free(told);
+}
+
+static void what_has_no_room_is_not_believed(void **state)
+{
+	FsgTold *told = fsg_told_new(2, 2);
+
+	(void)state;
+	assert_true(fsg_told_add_recent(told, 1, "a", 0, false));
+	assert_true(fsg_told_add_recent(told, 1, "a", 0, false));
+	assert_false(fsg_told_add_recent(told, 1, "a", 0, false));
+	g_ptr_array_unref(fsg_told_take_recent(told));
+	assert_true(fsg_told_add_recent(told, 1, "a", 0, false));
+	assert_true(fsg_told_add_lasting(told, 1, "a"));
+	assert_true(fsg_told_add_lasting(told, 1, "b"));
+	assert_false(fsg_told_add_lasting(told, 1, "c"));
+	/* Known already: takes no room. */
+	assert_true(fsg_told_add_lasting(told, 1, "a"));
+	g_ptr_array_unref(fsg_told_take_lasting(told));
+	assert_true(fsg_told_add_lasting(told, 1, "c"));
+	fsg_told_free(told);
+}
+
+static void a_lasting_name_is_kept_once_for_each_directory(void **state)
+{
+	FsgTold *told = fsg_told_new(1, 100);
+	g_autoptr(GPtrArray) items = NULL;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		assert_true(fsg_told_add_lasting(told, 1, "a"));
+		assert_true(fsg_told_add_lasting(told, 2, "a"));
+		assert_true(fsg_told_add_lasting(told, 2, "b"));
+	}
+	items = fsg_told_take_lasting(told);
+	assert_int_equal(items->len, 3);
+	fsg_told_free(told);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recent_items_come_in_order),
+		cmocka_unit_test(what_has_no_room_is_not_believed),
+		cmocka_unit_test(a_lasting_name_is_kept_once_for_each_directory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
