@@ -16,12 +16,9 @@
 
 #include <fcntl.h>
 #include <glib.h>
-#include <linux/capability.h>
-#include <linux/securebits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 struct FsgSession {
 	FsgView *view; /* borrowed */
@@ -160,25 +157,6 @@ int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSes
 	return 0;
 }
 
-/* What the serving threads may: switch between the owners of mounts, hand files to the kernel. Everything that lets root pass
- * over permission bits is gone from them, so that the host's own checks decide. Threads inherit it. */
-static int drop_capabilities(void)
-{
-	/* SYS_ADMIN is passthrough's. It passes over no permission of a file; raising it for each call and lowering it
-	 * again costs as much as the rest of opening a file. */
-	const uint64_t kept = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_ADMIN;
-	uint64_t effective, permitted, inheritable;
-	int r = sys_capget(&effective, &permitted, &inheritable);
-
-	if (r < 0)
-		return r;
-	/* Without this bit a change of the file system uid from or to 0 moves capabilities by itself. */
-	if (geteuid() == 0 && !(prctl(PR_GET_SECUREBITS) & SECBIT_NO_SETUID_FIXUP) &&
-	    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
-		return -errno;
-	return sys_capset(permitted & kept, permitted & kept, 0);
-}
-
 /* The device is there now: libfuse's reads and writes go through us. */
 static int connect_device(FsgSession *session)
 {
@@ -197,7 +175,7 @@ int fsg_session_start(FsgSession *session, int take_tasks_fd)
 		.view = session->view,
 		.fuse = session->fuse,
 		.take_tasks_fd = take_tasks_fd,
-		.prepare = drop_capabilities,
+		.prepare = fsg_identity_start_serving,
 	};
 	int r = connect_device(session);
 

@@ -6,7 +6,6 @@
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "common/path-util.h"
-#include "common/syscall-wrap.h"
 #include "fsgate/invalidate.h"
 #include "fsgate/locks.h"
 #include "fsgate/odd-dirs.h"
@@ -296,29 +295,6 @@ uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino)
 	hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
 	hash ^= hash >> 31;
 	return hash ? hash : 1;
-}
-
-/* What the kernel thinks of this thread, so that it is told only of changes. -1: nothing said yet. */
-static __thread uid_t acting_uid = (uid_t)-1;
-static __thread gid_t acting_gid = (gid_t)-1;
-
-int fsg_view_act_as(const FsgAnchor *anchor)
-{
-	if (anchor->act_uid == (uid_t)-1)
-		return 0;
-	if (acting_gid != anchor->act_gid) {
-		(void)sys_setfsgid(anchor->act_gid);
-		if ((gid_t)sys_setfsgid((gid_t)-1) != anchor->act_gid)
-			return -EPERM;
-		acting_gid = anchor->act_gid;
-	}
-	if (acting_uid != anchor->act_uid) {
-		(void)sys_setfsuid(anchor->act_uid);
-		if ((uid_t)sys_setfsuid((uid_t)-1) != anchor->act_uid)
-			return -EPERM;
-		acting_uid = anchor->act_uid;
-	}
-	return 0;
 }
 
 /* The path of dir/name below its anchor, by the hints. */

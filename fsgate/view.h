@@ -6,6 +6,7 @@
 #include "fsgate/anchor.h"
 #include "fsgate/denial.h"
 #include "fsgate/handle.h"
+#include "fsgate/identity.h"
 #include "fsgate/inode-table.h"
 #include "fsgate/stats.h"
 #include "fsgate/view-tree.h"
@@ -80,11 +81,6 @@ void fsg_view_add_odd_dir(FsgView *view, dev_t dev, ino_t ino);
 
 /* The inode number to show for a host object: its own on the first device of the table. */
 uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino);
-
-/* Makes the calling thread act as whom the anchor says (no-op for a gateway that is not root). To be
- * called at the start of every handler's work, for the same thread serves one mount after another. 0 or
- * -EPERM. */
-int fsg_view_act_as(const FsgAnchor *anchor);
 
 /* Whether an entry of this directory does not appear (the policy hides it). */
 bool fsg_view_hides(FsgView *view, FsgInode *dir, const char *name);
