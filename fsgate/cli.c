@@ -34,7 +34,7 @@ int fsg_cli_check_supported(const StellaPolicy *policy)
 
 int fsg_cli_prepare_process(char **reterr_message)
 {
-	/* Modes come from the kernel with the caller's umask applied. */
+	/* Ours is nobody's: what is made for a caller is made with the caller's. */
 	umask(0);
 	/* Root acts as the owners of the mounts: with their ids, and none of root's groups. */
 	if (geteuid() == 0 && setgroups(0, NULL) != 0 && errno != EPERM) {

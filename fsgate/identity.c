@@ -1,4 +1,9 @@
-/* Whom a thread acts as; see identity.h. */
+/* Whom a thread acts as; see identity.h.
+ *
+ * All of it is the kernel's state of one thread: ids, capabilities, and, since the thread has a file system
+ * context of its own, the umask. What is known of it is kept here, so that the kernel is told only of changes. A new
+ * thread inherits the state of the one that made it, whatever that was doing, but nothing of what is known:
+ * it starts by saying all of it anew. */
 #include "fsgate/identity.h"
 
 #include "common/syscall-wrap.h"
@@ -6,7 +11,9 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int fsg_identity_start_serving(void)
@@ -47,4 +54,32 @@ int fsg_view_act_as(const FsgAnchor *anchor)
 		acting_uid = anchor->act_uid;
 	}
 	return 0;
+}
+
+static __thread struct fuse_ctx noted;
+
+void fsg_identity_note(const struct fuse_ctx *caller)
+{
+	noted = *caller;
+}
+
+/* This thread's file system context: shared with others, which must not see a umask of ours, until it is
+ * unshared. A filter may refuse that. */
+static __thread enum { CONTEXT_SHARED, CONTEXT_OWN, CONTEXT_REFUSED } context;
+static __thread mode_t acting_umask;
+
+mode_t fsg_identity_new_mode(mode_t mode)
+{
+	if (context == CONTEXT_SHARED) {
+		context = unshare(CLONE_FS) == 0 ? CONTEXT_OWN : CONTEXT_REFUSED;
+		if (context == CONTEXT_OWN)
+			(void)umask(acting_umask);
+	}
+	if (context == CONTEXT_REFUSED) /* stricter where there is a default ACL */
+		return mode & ~(mode_t)(noted.umask & 0777);
+	if (acting_umask != (noted.umask & 0777)) {
+		acting_umask = noted.umask & 0777;
+		(void)umask(acting_umask);
+	}
+	return mode;
 }

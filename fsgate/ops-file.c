@@ -140,7 +140,7 @@ static int create_new(FsgView *view, FsgInode *dir, const char *name, mode_t mod
 		return dirfd;
 	fd = openat(dirfd, name,
 		    (flags & PASSED_FLAGS & ~O_TRUNC) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    fsg_allowed_mode(S_IFREG, mode));
+		    fsg_identity_new_mode(fsg_allowed_mode(S_IFREG, mode)));
 	fd = fd < 0 ? -errno : fd;
 	fsg_inode_put_fd(view->inodes, dir);
 	return fd;
@@ -232,7 +232,7 @@ static int create_unnamed(FsgView *view, FsgInode *dir, mode_t mode, int flags,
 	if (dirfd >= 0) {
 		fd = openat(dirfd, ".",
 			    (flags & (PASSED_FLAGS | O_EXCL) & ~O_TRUNC) | O_TMPFILE | O_CLOEXEC,
-			    fsg_allowed_mode(S_IFREG, mode));
+			    fsg_identity_new_mode(fsg_allowed_mode(S_IFREG, mode)));
 		fd = fd < 0 ? -errno : fd;
 		fsg_inode_put_fd(view->inodes, dir);
 	}

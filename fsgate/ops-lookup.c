@@ -23,6 +23,8 @@ void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
 	 * up what there is. */
 	conn->max_background = BACKGROUND_MOST;
 	conn->congestion_threshold = BACKGROUND_MOST / 4 * 3;
+	/* The umask is applied on the host, which knows where a default ACL takes its place. */
+	conn->want |= conn->capable & FUSE_CAP_DONT_MASK;
 }
 
 void fsg_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

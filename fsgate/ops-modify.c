@@ -52,7 +52,9 @@ void fsg_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 	int r = begin_make(view, FSG_OP_MKDIR, dir, name);
 
 	if (r >= 0) {
-		r = mkdirat(r, name, fsg_allowed_mode(S_IFDIR, mode)) == 0 ? 0 : -errno;
+		r = mkdirat(r, name, fsg_identity_new_mode(fsg_allowed_mode(S_IFDIR, mode))) == 0
+			    ? 0
+			    : -errno;
 		fsg_inode_put_fd(view->inodes, dir);
 	}
 	finish_make(req, FSG_OP_MKDIR, dir, name, r);
@@ -70,8 +72,11 @@ void fsg_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 		if (type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
 			r = fsg_refuse(DENIAL_DEVICE_NODE, -EPERM);
 		else
-			r = mknodat(r, name, type | fsg_allowed_mode(type, mode), 0) == 0 ? 0
-											  : -errno;
+			r = mknodat(r, name,
+				    type | fsg_identity_new_mode(fsg_allowed_mode(type, mode)),
+				    0) == 0
+				    ? 0
+				    : -errno;
 		fsg_inode_put_fd(view->inodes, dir);
 	}
 	finish_make(req, FSG_OP_MKNOD, dir, name, r);

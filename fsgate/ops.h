@@ -68,8 +68,10 @@ void fsg_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const cha
 		     size_t size, int flags);
 void fsg_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
 
+/* The first thing that each handler asks for: so the thread knows from here for whom it works. */
 static inline FsgView *fsg_req_view(fuse_req_t req)
 {
+	fsg_identity_note(fuse_req_ctx(req));
 	return fuse_req_userdata(req);
 }
 
