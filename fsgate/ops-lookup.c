@@ -92,7 +92,7 @@ static struct timespec time_to_set(int to_set, int set, int now, struct timespec
 }
 
 /* The view shows one owner; giving a file to whom it belongs already is what programs do who copy
- * owners, and is nothing. */
+ * owners. */
 static int check_owner(const FsgView *view, const struct stat *now, const struct stat *attr,
 		       int to_set)
 {
@@ -119,20 +119,29 @@ static int set_size(FsgView *view, int fd, int file_fd, off_t size)
 	return ftruncate(opened, size) == 0 ? 0 : -errno;
 }
 
+/* To whom it belongs already, or to nobody in particular: it moves the time of change and takes set-id bits away, as it
+ * does on any file system, and needs no right. */
+static int set_owner(int fd)
+{
+	return fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+}
+
 /* path is /proc/self/fd/N of the O_PATH fd: chmod knows no other way to such an fd that works on every
  * kernel. It leads to the object itself, never on through a link that it may be. */
 static int set_attributes(FsgView *view, FsgInode *inode, int fd, const char *path,
 			  const struct stat *attr, int to_set, int file_fd)
 {
+	int r;
+
+	/* Nothing to set: chown(-1, -1). */
+	if ((to_set == 0 || (to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))) &&
+	    (r = set_owner(fd)) < 0)
+		return r;
 	if ((to_set & FUSE_SET_ATTR_MODE) &&
 	    chmod(path, fsg_allowed_mode(inode->type, attr->st_mode)) != 0)
 		return -errno;
-	if (to_set & FUSE_SET_ATTR_SIZE) {
-		int r = set_size(view, fd, file_fd, attr->st_size);
-
-		if (r < 0)
-			return r;
-	}
+	if ((to_set & FUSE_SET_ATTR_SIZE) && (r = set_size(view, fd, file_fd, attr->st_size)) < 0)
+		return r;
 	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)) {
 		struct timespec times[2] = {
 			time_to_set(to_set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW,

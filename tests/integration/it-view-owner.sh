@@ -47,6 +47,31 @@ check_equal "there is something to compare" "$(modes_in native | wc -l)" 24
 check_equal "modes are as on the disk, in the view" "$(modes_in "$V/workspace")" "$(modes_in native)"
 check_equal "and on the host" "$(modes_in ws)" "$(modes_in native)"
 check_equal "the umask counts" "$(stat -c %a ws/plain/file077 ws/plain/file000 | tr '\n' ' ')" "600 666 "
+
+echo "--- chown to whom it belongs already"
+: >ws/f
+ln -s nowhere ws/l
+chmod 6755 ws/f
+own=$(stat -c %u:%g "$V/workspace/f")
+moves_ctime() {
+  local name=$1 old
+  shift
+  old=$(stat -c %z "ws/$name")
+  "$@" "$V/workspace/$name"
+  check_not "moves the time of change: ${*:1:2} $name" test "$old" = "$(stat -c %z "ws/$name")"
+}
+moves_ctime f chown "$own"
+check_equal "takes the set-id bits away" "$(stat -c %a ws/f)" 755
+moves_ctime f chown "${own%:*}"
+moves_ctime f chgrp "${own#*:}"
+moves_ctime l chown -h "$own"
+moves_ctime plain chown "$own"
+moves_ctime f python3 -c 'import os, sys; os.chown(sys.argv[1], -1, -1)'
+tree=$(snapshot ws)
+expect_status 1 chown 1 "$V/workspace/f"
+expect_match err 'Operation not permitted'
+expect_status 1 chgrp 1 "$V/workspace/f"
+expect_unchanged "to somebody else is refused" ws "$tree"
 unmount_view
 
 expect_no_leaks "nothing is left" "$before"
