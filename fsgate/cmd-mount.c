@@ -92,7 +92,7 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 {
 	FsgViewConfig config = {
 		.original_links = options->original_links,
-		.enters_others = options->allow_other,
+		.kernel_decides = options->allow_other,
 		.mountpoint = path,
 		.shown_uid = getuid(),
 		.shown_gid = getgid(),

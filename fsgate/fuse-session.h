@@ -8,8 +8,8 @@
 typedef struct FsgSession FsgSession;
 
 /* Mounts the view at its mountpoint (view->mountpoint, opened as mountpoint_fd): as root itself, else through
- * fusermount3. With allow_other every user of the host may enter, judged by the mode bits that the view
- * shows. The session owns the mount. On failure -errno with *reterr_message one line that says what to do. */
+ * fusermount3. With allow_other every user of the host may enter, judged by the modes and ACLs
+ * that the view shows. The session owns the mount. On failure -errno with *reterr_message one line that says what to do. */
 int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSession **ret_session,
 		      char **reterr_message);
 

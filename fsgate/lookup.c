@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 static void show_ids(const FsgView *view, const FsgAnchor *anchor, struct stat *st)
 {
@@ -47,19 +46,6 @@ static void stat_from_statx(const FsgView *view, const FsgAnchor *anchor, const 
 	ret_st->st_mtim = (struct timespec){ stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec };
 	ret_st->st_ctim = (struct timespec){ stx->stx_ctime.tv_sec, stx->stx_ctime.tv_nsec };
 	show_ids(view, anchor, ret_st);
-}
-
-/* With --allow-other the kernel decides by mode bits alone, but an ACL of the host's may refuse what they
- * grant: such an object is shown with nothing granted to anybody but the owner. */
-static void show_no_more_than_acl(const FsgView *view, int fd, struct stat *st)
-{
-	char path[FD_PROC_PATH_SIZE];
-
-	if (!view->enters_others || S_ISLNK(st->st_mode))
-		return;
-	fd_proc_path(fd, path);
-	if (getxattr(path, "system.posix_acl_access", NULL, 0) > 0)
-		st->st_mode &= ~(mode_t)077;
 }
 
 /* Directories, links and stand-ins of the view's own. */
@@ -101,13 +87,12 @@ uint64_t fsg_shown_ino(const FsgView *view, const FsgInode *inode)
 	return fsg_view_ino(view, inode->key.dev, inode->key.ino);
 }
 
-/* Without an fd. Not for what a program has open, which may be anywhere; and ACLs are asked of an fd. */
+/* Without an fd. Not for what a program has open, which may be anywhere. */
 static bool stat_by_place(FsgView *view, FsgInode *inode, struct stat *ret_st)
 {
 	struct statx stx;
 
-	if (view->enters_others || fsg_inode_has_handles(view->inodes, inode) ||
-	    fsg_place_stat(view, inode, &stx) < 0)
+	if (fsg_inode_has_handles(view->inodes, inode) || fsg_place_stat(view, inode, &stx) < 0)
 		return false;
 	stat_from_statx(view, inode->anchor, &stx, ret_st);
 	return true;
@@ -128,10 +113,8 @@ int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st)
 		return fd;
 	r = statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stx) == 0 ? 0
 											 : -errno;
-	if (r == 0) {
+	if (r == 0)
 		stat_from_statx(view, inode->anchor, &stx, ret_st);
-		show_no_more_than_acl(view, fd, ret_st);
-	}
 	if (file_fd < 0)
 		fsg_inode_put_fd(view->inodes, inode);
 	if (r < 0)
@@ -323,7 +306,6 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 		fd_close(&fd); /* it is in the writable clone; the alias's own fd serves */
 	}
 	stat_from_statx(view, anchor, stx, &ret_entry->attr);
-	show_no_more_than_acl(view, alias ? alias->fd : fd, &ret_entry->attr);
 	inode = fsg_inode_ensure(view->inodes, FSG_INODE_HOST, anchor, stx, dir, name, node,
 				 fd_steal(&fd));
 	if (event_id)
@@ -337,19 +319,16 @@ static int host_entry(FsgView *view, FsgInode *dir, const char *name, FsgNode *n
 int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 		     struct fuse_entry_param *ret_entry)
 {
-	/* As long as it is open, that fd serves; an ACL is asked of one that is here. */
-	FD_AUTO path_fd = view->enters_others ? fd_reopen(view->proc_fd, fd, O_PATH) : -1;
 	FsgTrust trust = fsg_cache_begin_object(view, dir);
 	struct statx stx;
 	int r;
 
 	memset(ret_entry, 0, sizeof *ret_entry);
-	if (view->enters_others && path_fd < 0)
-		return path_fd;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, FSG_STATX_MASK, &stx) != 0)
 		return -errno;
-	r = host_entry(view, dir, name, NULL, &stx, fd_steal(&path_fd),
-		       fsg_cache_event_id(trust, fd, ""), ret_entry);
+	/* As long as it is open, that fd serves. */
+	r = host_entry(view, dir, name, NULL, &stx, -1, fsg_cache_event_id(trust, fd, ""),
+		       ret_entry);
 	if (r == 0)
 		fsg_cache_entry(view, dir, name, trust, ret_entry);
 	return r;
@@ -357,14 +336,14 @@ int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 
 /* What the entry is, and its fd where one is needed at once: a directory is opened, for names will be looked up in it,
  * and who is in it stays in it wherever the host moves it within the mount. Of all else most is never opened. */
-static int find_entry(const FsgView *view, const FsgAnchor *anchor, int dirfd, const char *name,
-		      struct statx *ret_stx, int *ret_fd)
+static int find_entry(const FsgAnchor *anchor, int dirfd, const char *name, struct statx *ret_stx,
+		      int *ret_fd)
 {
 	FD_AUTO fd = -1;
 	int r = fsg_stat_child(anchor, dirfd, name, ret_stx);
 
 	*ret_fd = -1;
-	if (r < 0 || (!S_ISDIR(ret_stx->stx_mode) && !view->enters_others))
+	if (r < 0 || !S_ISDIR(ret_stx->stx_mode))
 		return r;
 	fd = resolve_child(dirfd, name, anchor->cross_mounts);
 	if (fd < 0)
@@ -400,7 +379,7 @@ static int look_up(FsgView *view, FsgInode *dir, int held_dirfd, const char *nam
 		return dirfd;
 	*ret_trust = fsg_cache_begin_names(view, dir, dirfd);
 	event_id = fsg_cache_event_id(*ret_trust, dirfd, name);
-	r = find_entry(view, dir->anchor, dirfd, name, &stx, &fd);
+	r = find_entry(dir->anchor, dirfd, name, &stx, &fd);
 	if (held_dirfd < 0)
 		fsg_inode_put_fd(view->inodes, dir);
 	/* A directory that leads to a mount: laid over the host's, or in its place whatever it is. */

@@ -13,7 +13,7 @@ static const char mount_help[] =
 	"      serve the view that the policy describes, for people and programs to look into\n"
 	"        -r             everything read-only\n"
 	"        -f             stay in the foreground; SIGINT and SIGTERM unmount\n"
-	"        --allow-other  let other users of this host enter, as the mode bits say\n"
+	"        --allow-other  let other users of this host enter, as modes and ACLs say\n"
 	"        --links MODE   rewritten (default): a link that leaves the view is refused, one\n"
 	"                       that could climb is shown as a path below MOUNTPOINT;\n"
 	"                       original: unchanged texts, which host programs may follow out\n";

@@ -16,7 +16,8 @@
 
 void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
 {
-	(void)userdata;
+	const FsgView *view = userdata;
+
 	/* A killed gateway must lose nothing that a program has written. */
 	conn->want &= ~(unsigned int)FUSE_CAP_WRITEBACK_CACHE;
 	/* Reading ahead is counted for all mounts together: those of a source that hangs must not use
@@ -25,6 +26,9 @@ void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->congestion_threshold = BACKGROUND_MOST / 4 * 3;
 	/* The umask is applied on the host, which knows where a default ACL takes its place. */
 	conn->want |= conn->capable & FUSE_CAP_DONT_MASK;
+	/* Where the kernel judges by the modes it has to judge by the ACLs too. Elsewhere it would begin to. */
+	if (view->kernel_decides)
+		conn->want |= FUSE_CAP_POSIX_ACL;
 }
 
 void fsg_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -1,6 +1,7 @@
-/* Extended attributes: those of the user namespace. Set-id and capabilities have no effect in a view, so
- * security.capability reads as absent and cannot be set; trusted.* belongs to the host's administrator, and ACLs
- * name ids of the host: not supported. Never ENOSYS, which would switch all of them off for good. */
+/* Extended attributes: those of the user namespace, and POSIX ACLs. Capabilities have no effect in a view, so
+ * security.capability reads as absent and cannot be set; trusted.* belongs to the host's administrator. ACLs name
+ * ids of the host, so a sandbox, in which one id has a mapping, has none. Never ENOSYS, which would switch
+ * all of them off for good. */
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/refusal.h"
@@ -19,12 +20,18 @@ static bool is_user_name(const char *name)
 	return g_str_has_prefix(name, "user.");
 }
 
-static int refuse_name(const char *name, bool change)
+static bool is_acl_name(const char *name)
+{
+	return strcmp(name, "system.posix_acl_access") == 0 ||
+	       strcmp(name, "system.posix_acl_default") == 0;
+}
+
+static int refuse_name(const FsgView *view, const char *name, bool change)
 {
 	bool absent =
 		strcmp(name, "security.capability") == 0 || g_str_has_prefix(name, "trusted.");
 
-	if (is_user_name(name))
+	if (is_user_name(name) || (is_acl_name(name) && !view->maps_one_id))
 		return 0;
 	/* Reading them is what programs do with every file, and is no denial. */
 	if (!change)
@@ -64,24 +71,27 @@ void fsg_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t si
 	ssize_t r = fsg_gate(FSG_OP_GETXATTR, inode);
 
 	if (r == 0)
-		r = refuse_name(name, false);
+		r = refuse_name(view, name, false);
 	if (r == 0 && (r = begin(view, inode, path)) == 0) {
 		r = getxattr(path, name, value, MIN(size, VALUE_BYTES_MOST));
 		r = r < 0 ? -errno : r;
 		fsg_inode_put_fd(view->inodes, inode);
 	}
+	/* The kernel asks to judge an access, and would take this for a refusal of it. */
+	if (r == -EOPNOTSUPP && view->kernel_decides && is_acl_name(name))
+		r = -ENODATA;
 	reply_value(req, FSG_OP_GETXATTR, r, value, size);
 }
 
-/* Keeps the user.* names of a list, in place. */
-static size_t keep_user_names(char *names, size_t size)
+/* Keeps the names that can be read, in place. */
+static size_t keep_names(const FsgView *view, char *names, size_t size)
 {
 	size_t kept = 0;
 
 	for (size_t at = 0; at < size;) {
 		size_t length = strlen(names + at) + 1;
 
-		if (is_user_name(names + at)) {
+		if (refuse_name(view, names + at, false) == 0) {
 			memmove(names + kept, names + at, length);
 			kept += length;
 		}
@@ -100,7 +110,7 @@ void fsg_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 	if (r == 0 && inode->kind == FSG_INODE_HOST && (r = begin(view, inode, path)) == 0) {
 		r = listxattr(path, names, VALUE_BYTES_MOST);
-		r = r < 0 ? -errno : (ssize_t)keep_user_names(names, (size_t)r);
+		r = r < 0 ? -errno : (ssize_t)keep_names(view, names, (size_t)r);
 		fsg_inode_put_fd(view->inodes, inode);
 	}
 	if (r >= 0 && size > 0 && (size_t)r > size)
@@ -117,7 +127,7 @@ void fsg_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const cha
 	int r = fsg_gate(FSG_OP_SETXATTR, inode);
 
 	if (r == 0)
-		r = refuse_name(name, true);
+		r = refuse_name(view, name, true);
 	if (r == 0 && (r = begin(view, inode, path)) == 0) {
 		r = setxattr(path, name, value, size, flags) == 0 ? 0 : -errno;
 		fsg_inode_put_fd(view->inodes, inode);
@@ -133,7 +143,7 @@ void fsg_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	int r = fsg_gate(FSG_OP_REMOVEXATTR, inode);
 
 	if (r == 0)
-		r = refuse_name(name, true);
+		r = refuse_name(view, name, true);
 	if (r == 0 && (r = begin(view, inode, path)) == 0) {
 		r = removexattr(path, name) == 0 ? 0 : -errno;
 		fsg_inode_put_fd(view->inodes, inode);

@@ -209,7 +209,7 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 	view->shown_uid = config->shown_uid;
 	view->shown_gid = config->shown_gid;
 	view->maps_one_id = config->maps_one_id;
-	view->enters_others = config->enters_others;
+	view->kernel_decides = config->kernel_decides;
 	view->denials = fsg_denials_new();
 	fsg_stats_init(&view->stats);
 	if (take_plan->presentation == VIEW_FOR_SANDBOX)

@@ -42,8 +42,8 @@ typedef struct {
 	uid_t shown_uid;     /* the session's user, as ids of the mount's user namespace */
 	gid_t shown_gid;
 	bool maps_one_id; /* no other id has a mapping where the view is mounted: all are shown so */
-	bool enters_others; /* --allow-other: mode bits decide, so they must not promise too much */
-	int lease_waits;    /* threads that wait for a lease; atomic */
+	bool kernel_decides; /* mounted with default_permissions: by the modes and ACLs shown */
+	int lease_waits;     /* threads that wait for a lease; atomic */
 	struct fuse_session *fuse; /* who serves it; borrowed, set when that is made */
 	bool has_near;		   /* two mounts lie in one file system of the host */
 	bool has_twins;		   /* and one of them in the other, or they are the same */
@@ -56,7 +56,7 @@ typedef struct {
 	uid_t shown_uid;
 	gid_t shown_gid;
 	bool maps_one_id;
-	bool enters_others;
+	bool kernel_decides;
 	const char *private_dir; /* the state directory, or NULL */
 } FsgViewConfig;
 

@@ -74,5 +74,77 @@ expect_status 1 chgrp 1 "$V/workspace/f"
 expect_unchanged "to somebody else is refused" ws "$tree"
 unmount_view
 
+as() { # as UID COMMAND...: with no other groups
+  setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"
+}
+# error_of COMMAND...: the text after the last colon of its error.
+error_of() {
+  local text
+  text=$("$@" 2>&1 >/dev/null) && echo "no error" && return
+  echo "${text##*: }"
+}
+acl_of() {
+  getfacl -cEn -- "$1"
+}
+
+if [ "$have_acl" ]; then
+  echo "--- ACLs"
+  mkdir ws/acl
+  echo one >ws/acl/one
+  mkdir ramfs ro
+  echo ro >ro/f
+  mount -t ramfs none ramfs
+  echo none >ramfs/f
+  mount_view --workspace ws --rw "$tmp/ramfs:/none" --ro "$tmp/ro:/ro"
+  expect_status 0 setfacl -m u:1:rw,g:2:r "$V/workspace/acl/one"
+  check_equal "what is set is there" "$(acl_of "$V/workspace/acl/one")" "$(acl_of ws/acl/one)"
+  check "as it was meant" grep -qx user:1:rw- <<<"$(acl_of ws/acl/one)"
+  check_equal "and the mode with it" "$(stat -c %A "$V/workspace/acl/one")" "-rw-rw-r--"
+  expect_status 0 chmod 640 "$V/workspace/acl/one"
+  check "chmod changes the mask" grep -qx mask::r-- <<<"$(acl_of ws/acl/one)"
+  check_equal "which shows" "$(acl_of "$V/workspace/acl/one")" "$(acl_of ws/acl/one)"
+  expect_status 0 setfacl -d -m u:1:rwx "$V/workspace/acl"
+  : >"$V/workspace/acl/inherits"
+  check "a default ACL is inherited" grep -qx user:1:rwx <<<"$(acl_of ws/acl/inherits)"
+  expect_status 0 cp -a "$V/workspace/acl" "$V/workspace/copy"
+  check_equal "cp -a takes them along" "$(acl_of ws/copy; acl_of ws/copy/one)" "$(acl_of ws/acl; acl_of ws/acl/one)"
+  expect_status 0 setfacl -bk "$V/workspace/copy"
+  check_equal "and they can be removed" "$(getfacl -cs ws/copy)" ""
+  tree=$(snapshot ro)
+  check_equal "on a read-only mount" "$(error_of setfacl -m u:1:rw "$V/ro/f")" "Read-only file system"
+  check_equal "by a default ACL" "$(error_of setfacl -d -m u:1:rw "$V/ro")" "Read-only file system"
+  check_equal "by removing" "$(error_of setfattr -x system.posix_acl_access "$V/ro/f")" "Read-only file system"
+  expect_unchanged "nothing of it changes" ro "$tree"
+  check_equal "where the host has none" "$(error_of setfacl -m u:1:rw "$V/none/f")" "Operation not supported"
+  unmount_view
+
+  echo "--- others enter, and the kernel judges by modes and ACLs"
+  printf %s\\n granted >ws/granted
+  cp ws/granted ws/refused
+  cp ws/granted ws/all
+  chmod 600 ws/granted
+  setfacl -m u:1:r ws/granted
+  setfacl -m u:1:- ws/refused
+  mount_view --allow-other --workspace ws --rw "$tmp/ramfs:/none"
+  check_equal "an ACL grants to whom it names" "$(as 1 cat "$V/workspace/granted")" granted
+  check_equal "not to others" "$(error_of as 2 cat "$V/workspace/granted")" "Permission denied"
+  check_equal "nor more than it says" "$(error_of as 1 sh -c ": >>$V/workspace/granted")" "Permission denied"
+  check_equal "an ACL refuses" "$(error_of as 1 cat "$V/workspace/refused")" "Permission denied"
+  check_equal "only whom it names" "$(as 2 cat "$V/workspace/refused")" granted
+  check_equal "a mode grants" "$(as 1 cat "$V/workspace/all")" granted
+  check_equal "modes show as they are" "$(stat -c %A "$V/workspace/refused")" "$(stat -c %A ws/refused)"
+  check_equal "getfacl by another user" "$(as 1 getfacl -cEn "$V/workspace/granted")" "$(acl_of ws/granted)"
+  check_equal "who is no owner cannot set one" "$(error_of as 1 setfacl -m u:1:rwx "$V/workspace/granted")" \
+    "Operation not permitted"
+  check_equal "a file system without ACLs is judged by its modes" "$(as 1 cat "$V/none/f")" none
+  expect_status 0 setfacl -x u:1 "$V/workspace/granted"
+  check_equal "what is taken away is refused at once" "$(error_of as 1 cat "$V/workspace/granted")" \
+    "Permission denied"
+  unmount_view
+  umount ramfs
+else
+  skip "ACLs" "setfacl or a file system with ACLs is missing"
+fi
+
 expect_no_leaks "nothing is left" "$before"
 finish

@@ -228,22 +228,6 @@ expect_status 0 "$FSGATE" unmount "$tmp/big/inner"
 check "its gateway ends with it" wait_for 3 sh -c "! pgrep -f '^$FSGATE mount --workspace ws $tmp/big/inner'"
 unmount_view
 
-if command -v setfacl >/dev/null && setfacl -m u:1:--- ws/f 2>/dev/null; then
-  echo "--- others, and ACLs"
-  echo acl >ws/f
-  echo all >ws/g
-  setfacl -m u:1:--- ws/f
-  chmod 755 "$tmp"
-  mount_view --allow-other --workspace ws
-  check_equal "what an ACL refuses stays refused" "$(error_of setpriv --reuid 1 --regid 1 --clear-groups cat "$V/workspace/f")" "Permission denied"
-  check_equal "what the mode grants is granted" "$(setpriv --reuid 1 --regid 1 --clear-groups cat "$V/workspace/g")" all
-  check_equal "and the owner sees both" "$(cat "$V/workspace/f" "$V/workspace/g")" "$(printf 'acl\nall')"
-  unmount_view
-  setfacl -b ws/f
-else
-  skip "ACLs" "setfacl or a file system with ACLs is missing"
-fi
-
 echo "--- death of the gateway"
 mount_view --workspace ws
 echo written >"$V/workspace/w"
