@@ -2,11 +2,6 @@
  * that uses one of them: a boundary that is asked for and not there must never be ignored. */
 #include "common/policy.h"
 
-static bool uses_ownership(const StellaPolicy *policy)
-{
-	return policy->ownership != POLICY_OWNERSHIP_OWNER;
-}
-
 static bool uses_hide(const StellaPolicy *policy)
 {
 	return policy->hide->len > 0;
@@ -74,7 +69,6 @@ static const struct {
 	const char *key;
 	bool (*is_used)(const StellaPolicy *policy);
 } unimplemented[] = {
-	{ "filesystem.ownership", uses_ownership },
 	{ "filesystem.hide", uses_hide },
 	{ "filesystem.protect", uses_protect },
 	{ "filesystem.mounts.access", uses_cow },

@@ -101,6 +101,11 @@ int sys_setfsgid(gid_t gid)
 	return (int)syscall(SYS_setfsgid, gid);
 }
 
+int sys_setgroups(size_t count, const gid_t *groups)
+{
+	RESULT(syscall(SYS_setgroups, count, groups));
+}
+
 int sys_capset(uint64_t effective, uint64_t permitted, uint64_t inheritable)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

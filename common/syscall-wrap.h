@@ -43,6 +43,8 @@ int sys_close_range(unsigned int first, unsigned int last, unsigned int flags);
  * depends on it reads it back with a second call. */
 int sys_setfsuid(uid_t uid);
 int sys_setfsgid(gid_t gid);
+/* The supplementary groups of this thread alone. */
+int sys_setgroups(size_t count, const gid_t *groups);
 
 /* Sets this thread's effective, permitted and inheritable sets, as bit masks of CAP_*. */
 int sys_capset(uint64_t effective, uint64_t permitted, uint64_t inheritable);

@@ -386,6 +386,24 @@ static PolicyRuntime choose_runtime(PolicyRuntime asked, ViewPresentation presen
 	return presentation == VIEW_FOR_SANDBOX ? POLICY_RUNTIME_HOST : POLICY_RUNTIME_NONE;
 }
 
+/* A sandbox's user namespace maps one id: no others could be passed through. */
+static int check_ownership(const ViewPlan *plan, char **reterr_message)
+{
+	if (plan->policy->ownership == POLICY_OWNERSHIP_OWNER)
+		return 0;
+	if (plan->presentation == VIEW_FOR_SANDBOX) {
+		*reterr_message =
+			g_strdup("filesystem.ownership: \"host\" is for a mounted view; in a "
+				 "sandbox there is one user");
+		return -EINVAL;
+	}
+	if (geteuid() != 0) {
+		*reterr_message = g_strdup("filesystem.ownership: \"host\" is for root only");
+		return -EPERM;
+	}
+	return 0;
+}
+
 int view_plan_new(const StellaPolicy *policy, ViewPresentation presentation, ViewPlan **ret_plan,
 		  char **reterr_message)
 {
@@ -397,6 +415,8 @@ int view_plan_new(const StellaPolicy *policy, ViewPresentation presentation, Vie
 	plan->runtime = choose_runtime(policy->runtime, presentation);
 	plan->entries = g_ptr_array_new_with_free_func(entry_free);
 	plan->dropped = g_ptr_array_new_with_free_func(dropped_free);
+	if ((r = check_ownership(plan, reterr_message)) < 0)
+		return r;
 	if ((r = add_declared(plan, reterr_message)) < 0)
 		return r;
 	if ((r = add_workspace(plan, reterr_message)) < 0)

@@ -30,10 +30,11 @@ static void anchor_free(gpointer data)
 	g_free(anchor);
 }
 
-static void fill_identity(FsgAnchor *anchor, const ViewEntry *entry)
+static void fill_identity(FsgAnchor *anchor, const ViewEntry *entry, PolicyOwnership ownership)
 {
 	bool runtime = entry->origin == VIEW_ORIGIN_RUNTIME;
 
+	anchor->as_caller = ownership == POLICY_OWNERSHIP_HOST && !runtime;
 	if (geteuid() != 0) {
 		anchor->act_uid = (uid_t)-1;
 		anchor->act_gid = (gid_t)-1;
@@ -60,7 +61,7 @@ static FsgAnchor *anchor_new(const ViewPlan *plan, const ViewEntry *entry, unsig
 	anchor->hide = entry->hide;
 	anchor->dev = entry->dev;
 	anchor->ino = entry->ino;
-	fill_identity(anchor, entry);
+	fill_identity(anchor, entry, plan->policy->ownership);
 	return anchor;
 }
 
@@ -78,6 +79,7 @@ static int open_generated(FsgAnchor *anchor, const ViewEntry *entry)
 	anchor->writable = false;
 	anchor->dev = st.st_dev;
 	anchor->ino = st.st_ino;
+	anchor->as_caller = false;
 	anchor->act_uid = (uid_t)-1; /* the memfd is ours */
 	anchor->act_gid = (gid_t)-1;
 	return 0;

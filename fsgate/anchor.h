@@ -35,6 +35,7 @@ struct FsgAnchor {
 	ino_t ino;
 	uid_t act_uid; /* whom the serving thread acts as; (uid_t)-1: as itself */
 	gid_t act_gid;
+	bool as_caller;	    /* in place of these: as who asks */
 	FsgNode *node;	    /* the view-tree node it hangs on; borrowed */
 	GPtrArray *aliases; /* FsgAnchor *: for a writable anchor, a read-only one for each ro mount
 			       whose host object may be met inside it; owned */

@@ -85,6 +85,17 @@ static int parse(MountOptions *options, int argc, char **argv, char **reterr_mes
 	return 0;
 }
 
+static int check_ownership(const ViewPlan *plan, char **reterr_message)
+{
+	const char *missing;
+
+	if (plan->policy->ownership != POLICY_OWNERSHIP_HOST ||
+	    !(missing = fsg_identity_missing_capability()))
+		return 0;
+	*reterr_message = g_strdup_printf("filesystem.ownership: \"host\" needs %s", missing);
+	return -EPERM;
+}
+
 /* Everything up to the running threads. */
 static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoint_fd,
 		 const char *path, const char *door_dir, FsgView **ret_view,
@@ -92,7 +103,8 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 {
 	FsgViewConfig config = {
 		.original_links = options->original_links,
-		.kernel_decides = options->allow_other,
+		.kernel_decides = options->allow_other ||
+				  take_plan->policy->ownership == POLICY_OWNERSHIP_HOST,
 		.mountpoint = path,
 		.shown_uid = getuid(),
 		.shown_gid = getgid(),
@@ -102,7 +114,8 @@ static int start(const MountOptions *options, ViewPlan *take_plan, int mountpoin
 	FsgView *view = NULL;
 	int r;
 
-	if ((r = fsg_cli_prepare_process(reterr_message)) < 0) {
+	if ((r = check_ownership(take_plan, reterr_message)) < 0 ||
+	    (r = fsg_cli_prepare_process(reterr_message)) < 0) {
 		view_plan_free(take_plan);
 		return r;
 	}

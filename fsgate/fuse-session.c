@@ -33,11 +33,11 @@ struct FsgSession {
 
 static int session_new(FsgView *view, bool allow_other, FsgSession **ret_session)
 {
-	const char *argv[] = { "stella-fsgate", "-o",
-			       allow_other ? "fsname=" FSG_FS_SOURCE ",subtype=" FSG_FS_SUBTYPE
-					     ",allow_other,default_permissions"
-					   : "fsname=" FSG_FS_SOURCE ",subtype=" FSG_FS_SUBTYPE,
-			       NULL };
+	g_autofree char *options =
+		g_strconcat("fsname=" FSG_FS_SOURCE ",subtype=" FSG_FS_SUBTYPE,
+			    allow_other ? ",allow_other" : "",
+			    view->kernel_decides ? ",default_permissions" : "", NULL);
+	const char *argv[] = { "stella-fsgate", "-o", options, NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(3, (char **)(uintptr_t)argv);
 	const struct fuse_lowlevel_ops ops = fsg_observed_ops();
 	FsgSession *session = g_new0(FsgSession, 1);
@@ -97,7 +97,7 @@ static char *explain_device(int errnum)
 static int mount_directly(FsgSession *session, int device, int mountpoint_fd, bool allow_other)
 {
 	char fd_text[16], uid[16], gid[16];
-	int r;
+	int r, n = 12;
 	const char *options[] = {
 		"source", FSG_FS_SOURCE, "subtype", FSG_FS_SUBTYPE, "fd", fd_text, "rootmode",
 		"40000",  "user_id",	 uid,	    "group_id",	    gid,  NULL,	   NULL,
@@ -108,9 +108,11 @@ static int mount_directly(FsgSession *session, int device, int mountpoint_fd, bo
 	snprintf(uid, sizeof uid, "%u", getuid());
 	snprintf(gid, sizeof gid, "%u", getgid());
 	if (allow_other) {
-		options[12] = "allow_other";
-		options[14] = "default_permissions";
+		options[n] = "allow_other";
+		n += 2;
 	}
+	if (session->view->kernel_decides)
+		options[n] = "default_permissions";
 	FD_AUTO mount_fd = mount_new("fuse", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (mount_fd < 0)
 		return mount_fd;
@@ -175,7 +177,9 @@ int fsg_session_start(FsgSession *session, int take_tasks_fd)
 		.view = session->view,
 		.fuse = session->fuse,
 		.take_tasks_fd = take_tasks_fd,
-		.prepare = fsg_identity_start_serving,
+		.prepare = fsg_view_serves_callers(session->view)
+				   ? fsg_identity_start_serving_callers
+				   : fsg_identity_start_serving,
 	};
 	int r = connect_device(session);
 

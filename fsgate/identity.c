@@ -7,8 +7,10 @@
 #include "fsgate/identity.h"
 
 #include "common/syscall-wrap.h"
+#include "fsgate/caller-groups.h"
 
 #include <errno.h>
+#include <glib.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sched.h>
@@ -16,11 +18,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int fsg_identity_start_serving(void)
+#define BIT(capability) (1ull << (capability))
+
+/* SYS_ADMIN is passthrough's. It passes over no permission of a file; raising it for each call and lowering it
+ * again costs as much as the rest of opening a file. */
+#define CAPS_BASE    (BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_SYS_ADMIN))
+#define CAPS_CALLER  (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
+#define CAPS_ROOT    (CAPS_CALLER | BIT(CAP_FOWNER) | BIT(CAP_CHOWN) | BIT(CAP_FSETID))
+#define CAPS_UNKNOWN UINT64_MAX
+
+const char *fsg_identity_missing_capability(void)
 {
-	/* SYS_ADMIN is passthrough's. It passes over no permission of a file; raising it for each call and lowering it
-	 * again costs as much as the rest of opening a file. */
-	const uint64_t kept = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_ADMIN;
+	static const struct {
+		int capability;
+		const char *name;
+	} needed[] = {
+		{ CAP_SETUID, "CAP_SETUID" },
+		{ CAP_SETGID, "CAP_SETGID" },
+		{ CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE" },
+		{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
+		{ CAP_FOWNER, "CAP_FOWNER" },
+		{ CAP_CHOWN, "CAP_CHOWN" },
+		{ CAP_FSETID, "CAP_FSETID" },
+	};
+	uint64_t effective = 0, permitted = 0, inheritable = 0;
+
+	(void)sys_capget(&effective, &permitted, &inheritable); /* then none is there */
+	for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (!(permitted & BIT(needed[i].capability)))
+			return needed[i].name;
+	return NULL;
+}
+
+/* What the kernel has been told of this thread. */
+static __thread struct {
+	uid_t uid; /* -1: nothing yet */
+	gid_t gid;
+	uint64_t raised; /* in effect beside CAPS_BASE */
+	bool no_groups;	 /* known to have none */
+} acting = { .uid = (uid_t)-1, .gid = (gid_t)-1, .raised = CAPS_UNKNOWN };
+
+static int start_serving(uint64_t kept)
+{
 	uint64_t effective, permitted, inheritable;
 	int r = sys_capget(&effective, &permitted, &inheritable);
 
@@ -30,37 +69,109 @@ int fsg_identity_start_serving(void)
 	if (geteuid() == 0 && !(prctl(PR_GET_SECUREBITS) & SECBIT_NO_SETUID_FIXUP) &&
 	    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) != 0)
 		return -errno;
-	return sys_capset(permitted & kept, permitted & kept, 0);
+	if ((r = sys_capset(permitted & CAPS_BASE, permitted & kept, 0)) == 0)
+		acting.raised = 0;
+	return r;
 }
 
-/* What the kernel thinks of this thread, so that it is told only of changes. -1: nothing said yet. */
-static __thread uid_t acting_uid = (uid_t)-1;
-static __thread gid_t acting_gid = (gid_t)-1;
-
-int fsg_view_act_as(const FsgAnchor *anchor)
+int fsg_identity_start_serving(void)
 {
-	if (anchor->act_uid == (uid_t)-1)
-		return 0;
-	if (acting_gid != anchor->act_gid) {
-		(void)sys_setfsgid(anchor->act_gid);
-		if ((gid_t)sys_setfsgid((gid_t)-1) != anchor->act_gid)
-			return -EPERM;
-		acting_gid = anchor->act_gid;
-	}
-	if (acting_uid != anchor->act_uid) {
-		(void)sys_setfsuid(anchor->act_uid);
-		if ((uid_t)sys_setfsuid((uid_t)-1) != anchor->act_uid)
-			return -EPERM;
-		acting_uid = anchor->act_uid;
-	}
-	return 0;
+	return start_serving(CAPS_BASE);
 }
 
-static __thread struct fuse_ctx noted;
+int fsg_identity_start_serving_callers(void)
+{
+	return start_serving(CAPS_BASE | CAPS_ROOT);
+}
+
+static __thread struct fuse_ctx noted = { .uid = (uid_t)-1 };
 
 void fsg_identity_note(const struct fuse_ctx *caller)
 {
 	noted = *caller;
+}
+
+static int raise_to(uint64_t capabilities)
+{
+	uint64_t effective, permitted, inheritable;
+	int r;
+
+	if (acting.raised == capabilities)
+		return 0;
+	acting.raised = CAPS_UNKNOWN;
+	if ((r = sys_capget(&effective, &permitted, &inheritable)) < 0 ||
+	    (r = sys_capset((permitted & CAPS_BASE) | capabilities, permitted, 0)) < 0)
+		return r;
+	acting.raised = capabilities;
+	return 0;
+}
+
+int fsg_identity_lower(void)
+{
+	return raise_to(0);
+}
+
+static int drop_groups(void)
+{
+	int r;
+
+	if (acting.no_groups)
+		return 0;
+	/* A user namespace may forbid it, and then the gateway has kept the groups that it started with. */
+	if ((r = sys_setgroups(0, NULL)) < 0 && r != -EPERM)
+		return r;
+	acting.no_groups = true;
+	return 0;
+}
+
+static int become(uid_t uid, gid_t gid, uint64_t capabilities)
+{
+	int r;
+
+	if ((r = drop_groups()) < 0 || (r = raise_to(capabilities)) < 0)
+		return r;
+	if (acting.gid != gid) {
+		acting.gid = (gid_t)-1;
+		(void)sys_setfsgid(gid);
+		if ((gid_t)sys_setfsgid((gid_t)-1) != gid)
+			return -EPERM;
+		acting.gid = gid;
+	}
+	if (acting.uid != uid) {
+		acting.uid = (uid_t)-1;
+		(void)sys_setfsuid(uid);
+		if ((uid_t)sys_setfsuid((uid_t)-1) != uid)
+			return -EPERM;
+		acting.uid = uid;
+	}
+	return 0;
+}
+
+int fsg_view_act_as(const FsgAnchor *anchor)
+{
+	if (anchor->as_caller)
+		/* No caller has been noted: -1 is nobody whom a thread can become. */
+		return noted.uid == (uid_t)-1 || noted.gid == (gid_t)-1
+			       ? -EPERM
+			       : become(noted.uid, noted.gid,
+					noted.uid == 0 ? CAPS_ROOT : CAPS_CALLER);
+	return anchor->act_uid == (uid_t)-1 ? 0 : become(anchor->act_uid, anchor->act_gid, 0);
+}
+
+int fsg_identity_add_groups(const FsgAnchor *anchor, int proc_fd)
+{
+	g_autofree gid_t *groups = NULL;
+	size_t count;
+	int r;
+
+	if (!anchor->as_caller || noted.uid == 0)
+		return 0;
+	if (fsg_caller_groups_read(proc_fd, noted.pid, &groups, &count) < 0)
+		return 0;
+	if ((r = sys_setgroups(count, groups)) < 0)
+		return r;
+	acting.no_groups = false;
+	return 0;
 }
 
 /* This thread's file system context: shared with others, which must not see a umask of ours, until it is
@@ -68,8 +179,18 @@ void fsg_identity_note(const struct fuse_ctx *caller)
 static __thread enum { CONTEXT_SHARED, CONTEXT_OWN, CONTEXT_REFUSED } context;
 static __thread mode_t acting_umask;
 
-mode_t fsg_identity_new_mode(mode_t mode)
+mode_t fsg_identity_mode(const FsgAnchor *anchor, mode_t type, mode_t mode)
 {
+	if (anchor->as_caller)
+		return mode & 07777;
+	return type == S_IFDIR ? mode & (01777 | S_ISGID) : mode & 01777;
+}
+
+mode_t fsg_identity_new_mode(const FsgAnchor *anchor, int proc_fd, mode_t type, mode_t mode)
+{
+	mode = fsg_identity_mode(anchor, type, mode);
+	if ((mode & S_ISGID) && fsg_identity_add_groups(anchor, proc_fd) < 0)
+		mode &= ~(mode_t)S_ISGID;
 	if (context == CONTEXT_SHARED) {
 		context = unshare(CLONE_FS) == 0 ? CONTEXT_OWN : CONTEXT_REFUSED;
 		if (context == CONTEXT_OWN)

@@ -21,6 +21,8 @@ static void show_ids(const FsgView *view, const FsgAnchor *anchor, struct stat *
 	uid_t own_uid = anchor->act_uid == (uid_t)-1 ? geteuid() : anchor->act_uid;
 	gid_t own_gid = anchor->act_gid == (gid_t)-1 ? getegid() : anchor->act_gid;
 
+	if (fsg_view_serves_callers(view))
+		return;
 	if (view->maps_one_id || st->st_uid == own_uid)
 		st->st_uid = view->shown_uid;
 	if (view->maps_one_id || st->st_gid == own_gid)

@@ -140,7 +140,7 @@ static int create_new(FsgView *view, FsgInode *dir, const char *name, mode_t mod
 		return dirfd;
 	fd = openat(dirfd, name,
 		    (flags & PASSED_FLAGS & ~O_TRUNC) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    fsg_identity_new_mode(fsg_allowed_mode(S_IFREG, mode)));
+		    fsg_identity_new_mode(dir->anchor, view->proc_fd, S_IFREG, mode));
 	fd = fd < 0 ? -errno : fd;
 	fsg_inode_put_fd(view->inodes, dir);
 	return fd;
@@ -162,8 +162,11 @@ static int open_existing(FsgView *view, FsgInode *dir, const char *name, int fla
 	if (r < 0)
 		return r;
 	inode = fsg_inode_from_id(view->inodes, ret_entry->ino);
-	/* A link or a directory: ESTALE makes the kernel look again and follow or refuse it. */
-	r = inode->type == S_IFREG ? open_work(view, inode, flags, ret_file, &stx) : -ESTALE;
+	/* A link or a directory: ESTALE makes the kernel look again and follow or refuse it. And where the kernel
+	 * decides, it has not yet: it took the name for a new one. */
+	r = inode->type == S_IFREG && !view->kernel_decides
+		    ? open_work(view, inode, flags, ret_file, &stx)
+		    : -ESTALE;
 	if (r == 0 && (flags & O_TRUNC)) /* the attributes are those from before */
 		(void)fsg_stat(view, inode, (*ret_file)->fd, &ret_entry->attr);
 	if (r < 0)
@@ -232,7 +235,7 @@ static int create_unnamed(FsgView *view, FsgInode *dir, mode_t mode, int flags,
 	if (dirfd >= 0) {
 		fd = openat(dirfd, ".",
 			    (flags & (PASSED_FLAGS | O_EXCL) & ~O_TRUNC) | O_TMPFILE | O_CLOEXEC,
-			    fsg_identity_new_mode(fsg_allowed_mode(S_IFREG, mode)));
+			    fsg_identity_new_mode(dir->anchor, view->proc_fd, S_IFREG, mode));
 		fd = fd < 0 ? -errno : fd;
 		fsg_inode_put_fd(view->inodes, dir);
 	}
@@ -328,6 +331,8 @@ void fsg_op_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *in, of
 {
 	ssize_t written = fsg_gate(FSG_OP_WRITE, fsg_req_inode(req, ino));
 
+	if (written == 0) /* whose writing it is decides whether set-id bits stay */
+		written = fsg_view_act_as(fsg_file_from_fh(fi->fh)->inode->anchor);
 	if (written == 0)
 		written = write_work(fsg_file_from_fh(fi->fh), in, offset, fi);
 	if (written < 0)
@@ -396,6 +401,8 @@ void fsg_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, of
 {
 	int r = fsg_gate(FSG_OP_FALLOCATE, fsg_req_inode(req, ino));
 
+	if (r == 0)
+		r = fsg_view_act_as(fsg_file_from_fh(fi->fh)->inode->anchor);
 	if (r == 0 && fallocate(fsg_file_from_fh(fi->fh)->fd, mode, offset, length) != 0)
 		r = -errno;
 	fsg_reply_result(req, FSG_OP_FALLOCATE, r);
@@ -412,6 +419,8 @@ void fsg_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 	/* Without host files the kernel copies by reading and writing. */
 	if (copied == 0 && (from->fd < 0 || to->fd < 0 || flags != 0))
 		copied = -EOPNOTSUPP;
+	if (copied == 0)
+		copied = fsg_view_act_as(to->inode->anchor);
 	if (copied == 0) {
 		copied = copy_file_range(from->fd, &offset_in, to->fd, &offset_out, length, 0);
 		if (copied < 0)

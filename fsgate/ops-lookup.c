@@ -100,7 +100,8 @@ static struct timespec time_to_set(int to_set, int set, int now, struct timespec
 static int check_owner(const FsgView *view, const struct stat *now, const struct stat *attr,
 		       int to_set)
 {
-	(void)view;
+	if (fsg_view_serves_callers(view))
+		return 0; /* the host decides, as whom we act */
 	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != now->st_uid)
 		return fsg_refuse(DENIAL_CHOWN, -EPERM);
 	if ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != now->st_gid)
@@ -123,11 +124,33 @@ static int set_size(FsgView *view, int fd, int file_fd, off_t size)
 	return ftruncate(opened, size) == 0 ? 0 : -errno;
 }
 
-/* To whom it belongs already, or to nobody in particular: it moves the time of change and takes set-id bits away, as it
- * does on any file system, and needs no right. */
-static int set_owner(int fd)
+/* Where the view shows one owner, it is to whom the object belongs already, and the host is told nobody in particular:
+ * that moves the time of change and takes set-id bits away, as it does on any file system, and needs no right where there
+ * are none. With nothing to set, it is a chown(-1, -1), or the kernel before a write to a file with set-id bits, by whom
+ * it may be: then the host does it itself at the write, for our threads have no CAP_FSETID for such a writer. */
+static int set_owner(FsgView *view, FsgInode *inode, int fd, const struct stat *attr, int to_set)
 {
-	return fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
+	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
+	int r;
+
+	if (!inode->anchor->as_caller)
+		uid = gid = (uid_t)-1;
+	else if (gid != (gid_t)-1 &&
+		 (r = fsg_identity_add_groups(inode->anchor, view->proc_fd)) < 0)
+		return r;
+	r = fchownat(fd, "", uid, gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	return r == -EPERM && to_set == 0 ? 0 : r;
+}
+
+static int set_mode(FsgView *view, FsgInode *inode, const char *path, mode_t mode)
+{
+	int r;
+
+	mode = fsg_identity_mode(inode->anchor, inode->type, mode);
+	if ((mode & S_ISGID) && (r = fsg_identity_add_groups(inode->anchor, view->proc_fd)) < 0)
+		return r;
+	return chmod(path, mode) == 0 ? 0 : -errno;
 }
 
 /* path is /proc/self/fd/N of the O_PATH fd: chmod knows no other way to such an fd that works on every
@@ -139,11 +162,10 @@ static int set_attributes(FsgView *view, FsgInode *inode, int fd, const char *pa
 
 	/* Nothing to set: chown(-1, -1). */
 	if ((to_set == 0 || (to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))) &&
-	    (r = set_owner(fd)) < 0)
+	    (r = set_owner(view, inode, fd, attr, to_set)) < 0)
 		return r;
-	if ((to_set & FUSE_SET_ATTR_MODE) &&
-	    chmod(path, fsg_allowed_mode(inode->type, attr->st_mode)) != 0)
-		return -errno;
+	if ((to_set & FUSE_SET_ATTR_MODE) && (r = set_mode(view, inode, path, attr->st_mode)) < 0)
+		return r;
 	if ((to_set & FUSE_SET_ATTR_SIZE) && (r = set_size(view, fd, file_fd, attr->st_size)) < 0)
 		return r;
 	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)) {

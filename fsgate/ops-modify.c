@@ -52,7 +52,8 @@ void fsg_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 	int r = begin_make(view, FSG_OP_MKDIR, dir, name);
 
 	if (r >= 0) {
-		r = mkdirat(r, name, fsg_identity_new_mode(fsg_allowed_mode(S_IFDIR, mode))) == 0
+		r = mkdirat(r, name,
+			    fsg_identity_new_mode(dir->anchor, view->proc_fd, S_IFDIR, mode)) == 0
 			    ? 0
 			    : -errno;
 		fsg_inode_put_fd(view->inodes, dir);
@@ -73,7 +74,8 @@ void fsg_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 			r = fsg_refuse(DENIAL_DEVICE_NODE, -EPERM);
 		else
 			r = mknodat(r, name,
-				    type | fsg_identity_new_mode(fsg_allowed_mode(type, mode)),
+				    type | fsg_identity_new_mode(dir->anchor, view->proc_fd, type,
+								 mode),
 				    0) == 0
 				    ? 0
 				    : -errno;

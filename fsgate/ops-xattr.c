@@ -129,7 +129,10 @@ void fsg_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const cha
 	if (r == 0)
 		r = refuse_name(view, name, true);
 	if (r == 0 && (r = begin(view, inode, path)) == 0) {
-		r = setxattr(path, name, value, size, flags) == 0 ? 0 : -errno;
+		if (is_acl_name(name)) /* whether a set-group-ID bit stays turns on them */
+			r = fsg_identity_add_groups(inode->anchor, view->proc_fd);
+		if (r == 0)
+			r = setxattr(path, name, value, size, flags) == 0 ? 0 : -errno;
 		fsg_inode_put_fd(view->inodes, inode);
 	}
 	fsg_reply_result(req, FSG_OP_SETXATTR, r);

@@ -79,10 +79,3 @@ static inline FsgInode *fsg_req_inode(fuse_req_t req, fuse_ino_t ino)
 {
 	return fsg_inode_from_id(fsg_req_view(req)->inodes, ino);
 }
-
-/* Modes of new files and chmod: the set-id bits have no effect in the view, so they are not put on the
- * host either. A directory's set-group-ID bit only inherits a group and stays. */
-static inline mode_t fsg_allowed_mode(mode_t type, mode_t mode)
-{
-	return type == S_IFDIR ? mode & (01777 | S_ISGID) : mode & 01777;
-}

@@ -4,6 +4,7 @@
 
 #include "common/errno-util.h"
 #include "common/syscall-wrap.h"
+#include "fsgate/identity.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -56,8 +57,13 @@ void fsg_passthrough_free(FsgPassthrough *passthrough)
 static int32_t backing_open(FsgPassthrough *passthrough, int fd)
 {
 	BackingMap map = { .fd = fd };
-	int r = ioctl(fsg_device_fd(passthrough->device), BACKING_OPEN, &map);
+	int r;
 
+	/* The kernel writes to the file, for all who have it open, with the credentials of this moment: with root's
+	 * CAP_FSETID no set-id bit would go. */
+	if (fsg_identity_lower() < 0)
+		return 0;
+	r = ioctl(fsg_device_fd(passthrough->device), BACKING_OPEN, &map);
 	if (r > 0)
 		return r;
 	__atomic_store_n(&passthrough->refused, r < 0 ? errno : EIO, __ATOMIC_RELAXED);

@@ -82,5 +82,11 @@ void fsg_view_add_odd_dir(FsgView *view, dev_t dev, ino_t ino);
 /* The inode number to show for a host object: its own on the first device of the table. */
 uint64_t fsg_view_ino(const FsgView *view, dev_t dev, ino_t ino);
 
+/* Whether what is done is done as who asks: ownership "host". */
+static inline bool fsg_view_serves_callers(const FsgView *view)
+{
+	return view->plan->policy->ownership == POLICY_OWNERSHIP_HOST;
+}
+
 /* Whether an entry of this directory does not appear (the policy hides it). */
 bool fsg_view_hides(FsgView *view, FsgInode *dir, const char *name);

@@ -314,7 +314,7 @@ cat >"$tmp/policy" <<END
 {"version": 1, "filesystem": {"working_dir": "/workspace", "ownership": "host",
  "mounts": [{"host_path": "$ws", "view_path": "/workspace", "access": "rw"}]}}
 END
-bad 125 'filesystem.ownership: not implemented yet' run --policy "$tmp/policy" -- touch ran
+bad 125 'filesystem.ownership: "host" is for a mounted view' run --policy "$tmp/policy" -- touch ran
 sed -i 's/"ownership": "host",//' "$tmp/policy"
 expect_status 0 "$EXEC" run --policy "$tmp/policy" -- sh -c 'echo $HOME'
 expect_line out /workspace

@@ -126,11 +126,6 @@ static void more_mounts_than_the_cap_are_refused(void **state)
 	assert_refused(policy, "filesystem.mounts: has 1025 rows, at most 1024 work");
 }
 
-static void use_ownership(StellaPolicy *policy)
-{
-	policy->ownership = POLICY_OWNERSHIP_HOST;
-}
-
 static void use_hide(StellaPolicy *policy)
 {
 	g_ptr_array_add(policy->hide, g_strdup("*"));
@@ -187,7 +182,6 @@ static void each_key_without_effect_is_found(void **state)
 		void (*use)(StellaPolicy *policy);
 		const char *key;
 	} cases[] = {
-		{ use_ownership, "filesystem.ownership" },
 		{ use_hide, "filesystem.hide" },
 		{ use_protect, "filesystem.protect" },
 		{ use_cow, "filesystem.mounts.access" },
@@ -223,6 +217,7 @@ static void keys_that_work_are_not_held_up(void **state)
 	policy->runtime = POLICY_RUNTIME_NONE;
 	policy->symlinks = POLICY_SYMLINKS_DENY;
 	policy->cache = POLICY_CACHE_STRICT;
+	policy->ownership = POLICY_OWNERSHIP_HOST;
 	policy->inherit_env = policy->env_override = true;
 	policy->timeout_ms = 1;
 	policy->process_uid = 0;
