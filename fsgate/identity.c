@@ -91,6 +91,11 @@ void fsg_identity_note(const struct fuse_ctx *caller)
 	noted = *caller;
 }
 
+uid_t fsg_identity_caller(void)
+{
+	return noted.uid;
+}
+
 static int raise_to(uint64_t capabilities)
 {
 	uint64_t effective, permitted, inheritable;

@@ -14,6 +14,9 @@
 /* Takes down whose request the calling thread works on from here. */
 void fsg_identity_note(const struct fuse_ctx *caller);
 
+/* That caller's user id. */
+uid_t fsg_identity_caller(void);
+
 /* Makes the calling thread act as whom the anchor says (no-op for a gateway that is not root). To be
  * called at the start of every handler's work, for the same thread serves one mount after another. 0 or
  * -EPERM. */

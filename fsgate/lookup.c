@@ -16,15 +16,22 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-static void show_ids(const FsgView *view, const FsgAnchor *anchor, struct stat *st)
+uid_t fsg_shown_uid(const FsgView *view, const FsgAnchor *anchor, uid_t uid)
 {
-	uid_t own_uid = anchor->act_uid == (uid_t)-1 ? geteuid() : anchor->act_uid;
-	gid_t own_gid = anchor->act_gid == (gid_t)-1 ? getegid() : anchor->act_gid;
+	uid_t own = anchor->act_uid == (uid_t)-1 ? geteuid() : anchor->act_uid;
 
 	if (fsg_view_serves_callers(view))
+		return uid;
+	return view->maps_one_id || uid == own ? view->shown_uid : uid;
+}
+
+static void show_ids(const FsgView *view, const FsgAnchor *anchor, struct stat *st)
+{
+	gid_t own_gid = anchor->act_gid == (gid_t)-1 ? getegid() : anchor->act_gid;
+
+	st->st_uid = fsg_shown_uid(view, anchor, st->st_uid);
+	if (fsg_view_serves_callers(view))
 		return;
-	if (view->maps_one_id || st->st_uid == own_uid)
-		st->st_uid = view->shown_uid;
 	if (view->maps_one_id || st->st_gid == own_gid)
 		st->st_gid = view->shown_gid;
 }

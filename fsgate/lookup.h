@@ -22,6 +22,9 @@ int fsg_entry_of_new(FsgView *view, FsgInode *dir, const char *name, int fd,
 /* Attributes as the view shows them. file_fd >= 0: of that open file of the inode's. */
 int fsg_stat(FsgView *view, FsgInode *inode, int file_fd, struct stat *ret_st);
 
+/* The owner that the view shows. */
+uid_t fsg_shown_uid(const FsgView *view, const FsgAnchor *anchor, uid_t uid);
+
 /* The inode number that the view shows. */
 uint64_t fsg_shown_ino(const FsgView *view, const FsgInode *inode);
 

@@ -115,6 +115,23 @@ static void victim_clear(FsgView *view, FsgInode *dir, Victim *victim)
 	fd_close(&victim->fd);
 }
 
+/* Where the kernel decides for many callers, and we act as one owner for all of them: it has judged by whose the
+ * object was that it knows by this name. In a sticky directory that turns on whose it is now. */
+static int check_sticky(const FsgView *view, const FsgInode *dir, int dirfd, uid_t owner)
+{
+	uid_t caller = fsg_identity_caller();
+	struct stat st;
+
+	if (!view->kernel_decides || dir->anchor->as_caller || caller == 0)
+		return 0;
+	if (fstat(dirfd, &st) != 0)
+		return -errno;
+	if (!(st.st_mode & S_ISVTX) || caller == fsg_shown_uid(view, dir->anchor, owner) ||
+	    caller == fsg_shown_uid(view, dir->anchor, st.st_uid))
+		return 0;
+	return -EPERM;
+}
+
 /* Whether the name may be removed or moved, and what it is. An absent one is -ENOENT. With may_go it is opened: were this
  * its last name, nothing would lead to it afterwards. dir_known: the directory has been looked at just now. */
 static int victim_open(FsgView *view, FsgInode *dir, const char *name, bool may_go, bool dir_known,
@@ -152,7 +169,7 @@ static int victim_open(FsgView *view, FsgInode *dir, const char *name, bool may_
 	ret_victim->is_dir = S_ISDIR(stx.stx_mode);
 	if (fsg_view_is_pinned(view, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino))
 		return fsg_refuse_entry(DENIAL_PINNED_DIRECTORY, -EBUSY, dir, name);
-	return 0;
+	return check_sticky(view, dir, ret_victim->dirfd, stx.stx_uid);
 }
 
 /* Its last name is gone: what the kernel still uses of it must stay reachable. */

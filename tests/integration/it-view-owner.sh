@@ -146,5 +146,33 @@ else
   skip "ACLs" "setfacl or a file system with ACLs is missing"
 fi
 
+echo "--- others enter, and a name is another's by now"
+mkdir ws/sticky
+chmod 1777 ws/sticky
+mount_view --allow-other --workspace ws
+S=$V/workspace/sticky
+for name in changes stays; do
+  as 1 sh -c ": >$tmp/ws/sticky/$name"
+  as 1 stat "$S/$name" >stat.log
+done
+rm ws/sticky/changes
+as 2 sh -c "echo his >$tmp/ws/sticky/changes"
+check_equal "removing it is judged by whose it is" "$(error_of as 1 rm -f "$S/changes")" "Operation not permitted"
+rm ws/sticky/changes
+as 1 sh -c ": >$tmp/ws/sticky/changes"
+as 1 stat "$S/changes" >stat.log
+rm ws/sticky/changes
+as 2 sh -c "echo his >$tmp/ws/sticky/changes"
+check_equal "and so is moving it" "$(error_of as 1 mv "$S/changes" "$S/moved")" "Operation not permitted"
+check_equal "it is still there" "$(cat ws/sticky/changes)" his
+expect_status 0 as 1 rm "$S/stays"
+check_not "one's own goes" test -e ws/sticky/stays
+check_not "new is not there" as 1 test -e "$S/new"
+(umask 077 && echo roots >ws/sticky/new)
+check_equal "O_CREAT of what was made meanwhile" "$(error_of as 1 sh -c "echo mine >>$S/new")" "Permission denied"
+check_equal "changed nothing" "$(cat ws/sticky/new)" roots
+expect_status 0 rm "$S/changes"
+unmount_view
+
 expect_no_leaks "nothing is left" "$before"
 finish
