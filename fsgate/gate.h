@@ -30,6 +30,8 @@
 	X(ACCESS, "access", FLAGS)                                                                 \
 	X(GETXATTR, "getxattr", READ)                                                              \
 	X(LISTXATTR, "listxattr", READ)                                                            \
+	X(GETFLAGS, "getflags", READ)                                                              \
+	X(SETFLAGS, "setflags", WRITE)                                                             \
 	X(CREATE, "create", FLAGS)                                                                 \
 	X(WRITE, "write", WRITE)                                                                   \
 	X(SETATTR, "setattr", WRITE)                                                               \

@@ -112,6 +112,15 @@ OBSERVE(setxattr, SETXATTR, ino, NULL,
 OBSERVE(removexattr, REMOVEXATTR, ino, NULL, (fuse_req_t req, fuse_ino_t ino, const char *name),
 	req, ino, name)
 
+static void seen_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, void *arg, Info *fi,
+		       unsigned int flags, const void *in, size_t in_size, size_t out_size)
+{
+	__attribute__((cleanup(fsg_asked_end))) FsgAsked request;
+
+	begin(&request, req, fsg_ioctl_op(command), ino, NULL);
+	fsg_ops.ioctl(req, ino, command, arg, fi, flags, in, in_size, out_size);
+}
+
 static void seen_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_ino_t to,
 			const char *new_name, unsigned int flags)
 {
@@ -152,6 +161,7 @@ struct fuse_lowlevel_ops fsg_observed_ops(void)
 	PUT(getlk)
 	PUT(setlk)
 	PUT(flock)
+	PUT(ioctl)
 	PUT(opendir)
 	PUT(readdir)
 	PUT(readdirplus)

@@ -22,6 +22,7 @@ const struct fuse_lowlevel_ops fsg_ops = {
 	.lseek = fsg_op_lseek,
 	.fallocate = fsg_op_fallocate,
 	.copy_file_range = fsg_op_copy_file_range,
+	.ioctl = fsg_op_ioctl,
 	.opendir = fsg_op_opendir,
 	.readdir = fsg_op_readdir,
 	.readdirplus = fsg_op_readdirplus,

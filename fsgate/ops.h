@@ -39,6 +39,11 @@ void fsg_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, of
 void fsg_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 			    struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
 			    struct fuse_file_info *fi_out, size_t length, int flags);
+/* ops-ioctl.c */
+FsgOp fsg_ioctl_op(unsigned int command);
+void fsg_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, void *arg,
+		  struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		  size_t out_size);
 /* ops-dir.c */
 void fsg_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fsg_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,

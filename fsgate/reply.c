@@ -100,6 +100,11 @@ void fsg_reply_offset(fuse_req_t req, off_t offset)
 	(void)fuse_reply_lseek(req, offset);
 }
 
+void fsg_reply_ioctl(fuse_req_t req, const void *data, size_t size)
+{
+	(void)fuse_reply_ioctl(req, 0, data, size);
+}
+
 void fsg_reply_statfs(fuse_req_t req, const struct statvfs *st)
 {
 	(void)fuse_reply_statfs(req, st);

@@ -28,6 +28,7 @@ void fsg_reply_lock(fuse_req_t req, const struct flock *lock);
 void fsg_reply_count(fuse_req_t req, size_t count);
 void fsg_reply_xattr_size(fuse_req_t req, size_t size);
 void fsg_reply_offset(fuse_req_t req, off_t offset);
+void fsg_reply_ioctl(fuse_req_t req, const void *data, size_t size);
 void fsg_reply_statfs(fuse_req_t req, const struct statvfs *st);
 void fsg_reply_none(fuse_req_t req);
 

@@ -146,6 +146,32 @@ else
   skip "ACLs" "setfacl or a file system with ACLs is missing"
 fi
 
+echo "--- lsattr and chattr"
+: >ws/attr
+if chattr +A ws/attr 2>/dev/null; then
+  flags_of() {
+    lsattr -d "$1" | cut -d ' ' -f 1
+  }
+  mount_view --workspace ws --ro "$tmp/ws/plain:/ro"
+  check_equal "flags show" "$(flags_of "$V/workspace/attr")" "$(flags_of ws/attr)"
+  check_equal "a directory's too" "$(flags_of "$V/workspace/plain")" "$(flags_of ws/plain)"
+  expect_status 0 chattr -A +d "$V/workspace/attr"
+  check "harmless ones can be set" grep -q '^[^A]*d[^A]*$' <<<"$(flags_of ws/attr)"
+  old=$(flags_of ws/attr)
+  for flag in i a j; do
+    check_equal "$flag cannot" "$(chattr "+$flag" "$V/workspace/attr" 2>&1 | sed 's/ while .*//; s/.*: //')" "Operation not permitted"
+  done
+  check_equal "and is not set" "$(flags_of ws/attr)" "$old"
+  old=$(flags_of ws/plain/file000)
+  check_equal "none on a read-only mount" "$(chattr +d "$V/ro/file000" 2>&1 | sed 's/ while .*//; s/.*: //')" "Read-only file system"
+  check_equal "nor of a directory" "$(chattr +d "$V/ro" 2>&1 | sed 's/ while .*//; s/.*: //')" "Read-only file system"
+  check_equal "it is as it was" "$(flags_of ws/plain/file000)" "$old"
+  check_equal "nor of a synthetic one" "$(chattr +d "$V" 2>&1 | sed 's/ while .*//; s/.*: //')" "Operation not supported"
+  unmount_view
+else
+  skip "chattr" "the program, or the file system's support, is missing"
+fi
+
 echo "--- others enter, and a name is another's by now"
 mkdir ws/sticky
 chmod 1777 ws/sticky

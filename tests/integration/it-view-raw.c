@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/fuse.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,6 +199,20 @@ static int raw_REMOVEXATTR(Raw *raw)
 {
 	raw_add_text(raw->body, "user.x");
 	return call(raw, FUSE_REMOVEXATTR, raw->file);
+}
+
+static int raw_SETFLAGS(Raw *raw)
+{
+	const uint32_t flags = FS_NODUMP_FL;
+	const struct fuse_ioctl_in in = {
+		.fh = raw->handle,
+		.cmd = FS_IOC_SETFLAGS,
+		.in_size = sizeof flags,
+	};
+
+	ADD(raw, in);
+	ADD(raw, flags);
+	return call(raw, FUSE_IOCTL, raw->file);
 }
 
 static int raw_FALLOCATE(Raw *raw)

@@ -33,7 +33,7 @@ static bool changes(FsgOp op)
 		FSG_OP_MKDIR,		FSG_OP_MKNOD,	    FSG_OP_UNLINK,
 		FSG_OP_RMDIR,		FSG_OP_RENAME,	    FSG_OP_LINK,
 		FSG_OP_SETXATTR,	FSG_OP_REMOVEXATTR, FSG_OP_FALLOCATE,
-		FSG_OP_COPY_FILE_RANGE,
+		FSG_OP_COPY_FILE_RANGE, FSG_OP_SETFLAGS,
 	};
 
 	for (size_t i = 0; i < sizeof changing / sizeof *changing; i++)
