@@ -163,20 +163,35 @@ int fsg_view_act_as(const FsgAnchor *anchor)
 	return anchor->act_uid == (uid_t)-1 ? 0 : become(anchor->act_uid, anchor->act_gid, 0);
 }
 
-int fsg_identity_add_groups(const FsgAnchor *anchor, int proc_fd)
+static int add_groups(int proc_fd)
 {
 	g_autofree gid_t *groups = NULL;
 	size_t count;
 	int r;
 
-	if (!anchor->as_caller || noted.uid == 0)
-		return 0;
 	if (fsg_caller_groups_read(proc_fd, noted.pid, &groups, &count) < 0)
 		return 0;
 	if ((r = sys_setgroups(count, groups)) < 0)
 		return r;
 	acting.no_groups = false;
 	return 0;
+}
+
+int fsg_identity_add_groups(const FsgAnchor *anchor, int proc_fd)
+{
+	return anchor->as_caller && noted.uid != 0 ? add_groups(proc_fd) : 0;
+}
+
+int fsg_identity_search(const FsgAnchor *anchor, int proc_fd, uid_t shown_uid)
+{
+	int r;
+
+	if (noted.uid == (uid_t)-1 || noted.uid == 0 || geteuid() != 0 ||
+	    (!anchor->as_caller && noted.uid == shown_uid))
+		return fsg_view_act_as(anchor);
+	if ((r = become(noted.uid, noted.gid, 0)) < 0)
+		return r;
+	return add_groups(proc_fd);
 }
 
 /* This thread's file system context: shared with others, which must not see a umask of ours, until it is

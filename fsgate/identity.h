@@ -32,6 +32,11 @@ int fsg_identity_add_groups(const FsgAnchor *anchor, int proc_fd);
  * the request and then serves others. 0 or -errno. */
 int fsg_identity_lower(void);
 
+/* In place of fsg_view_act_as, where the kernel decides for many callers (default_permissions) and has not been asked: to
+ * search a directory as the caller, with the caller's groups and no capability. shown_uid is the view's, for whom the
+ * gateway acts as the owner; so it does for all when it is not root and cannot switch. */
+int fsg_identity_search(const FsgAnchor *anchor, int proc_fd, uid_t shown_uid);
+
 /* The mode that chmod may give. Set-id bits have no effect in the view, so they are not put on the host either, unless what
  * is done is done as the caller, who may do the same beside the view. A directory's set-group-ID bit only inherits
  * a group and stays. type is S_IFMT. */

@@ -117,7 +117,11 @@ static int step(Walk *walk, const char *name, Place **ret_place, char **ret_text
 	}
 	if (here->fd < 0)
 		return here->anchor ? -ENOENT : fsg_refuse(DENIAL_SYMLINK_ESCAPE, -EACCES);
-	if ((r = fsg_view_act_as(here->anchor)) < 0)
+	/* The text that comes out must not tell what is in a directory that its reader may not search. */
+	r = walk->view->kernel_decides
+		    ? fsg_identity_search(here->anchor, walk->view->proc_fd, walk->view->shown_uid)
+		    : fsg_view_act_as(here->anchor);
+	if (r < 0)
 		return r;
 	FD_AUTO fd = resolve_child(here->fd, name, here->anchor->cross_mounts);
 	if (fd >= 0 && fstat(fd, &st) != 0)

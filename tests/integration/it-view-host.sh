@@ -210,6 +210,21 @@ wait "${background_pids[@]}"
 check_equal "each one's files are its own" \
   "$(find ws/shared -name 'ann*.*' -uid 2001 -gid 2001 -o -name 'bob.*' -uid 2002 -gid 2002 -o -name 'root.*' -uid 0 -gid 0 | wc -l)" 400
 
+echo "--- links through what its reader may not search"
+ann mkdir -m 700 ws/shared/anns
+ann ln -s ../search ws/shared/anns/hers
+root mkdir -m 750 ws/shared/teams
+chgrp 2100 ws/shared/teams
+ln -s ../search ws/shared/teams/theirs
+for link in anns/hers teams/theirs; do
+  bob ln -s "../shared/$link/file" "ws/shared/to-${link#*/}"
+done
+check_equal "who may is told where it leads" "$(ann readlink "$V/workspace/shared/to-hers")" "$V/workspace/shared/search/file"
+check_equal "who may not is told nothing" "$(error_of bob readlink -v "$V/workspace/shared/to-hers")" "Permission denied"
+check_equal "by a group one may" "$(ann_in_team readlink "$V/workspace/shared/to-theirs")" "$V/workspace/shared/search/file"
+check_equal "not without it" "$(error_of ann readlink -v "$V/workspace/shared/to-theirs")" "Permission denied"
+check_equal "and root may" "$(readlink "$V/workspace/shared/to-hers")" "$V/workspace/shared/search/file"
+
 echo "--- what the kernel was told a moment ago"
 # A name that it takes for a new one: it has not judged what is there by now.
 new_meanwhile() { # NAME MODE: of a file of ann's, made after bob was told that there is none

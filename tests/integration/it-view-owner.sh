@@ -152,6 +152,9 @@ if chattr +A ws/attr 2>/dev/null; then
   flags_of() {
     lsattr -d "$1" | cut -d ' ' -f 1
   }
+  chattr_error() {
+    { chattr "$@" 2>&1 || true; } | sed 's/ while .*//; s/.*: //'
+  }
   mount_view --workspace ws --ro "$tmp/ws/plain:/ro"
   check_equal "flags show" "$(flags_of "$V/workspace/attr")" "$(flags_of ws/attr)"
   check_equal "a directory's too" "$(flags_of "$V/workspace/plain")" "$(flags_of ws/plain)"
@@ -159,14 +162,14 @@ if chattr +A ws/attr 2>/dev/null; then
   check "harmless ones can be set" grep -q '^[^A]*d[^A]*$' <<<"$(flags_of ws/attr)"
   old=$(flags_of ws/attr)
   for flag in i a j; do
-    check_equal "$flag cannot" "$(chattr "+$flag" "$V/workspace/attr" 2>&1 | sed 's/ while .*//; s/.*: //')" "Operation not permitted"
+    check_equal "$flag cannot" "$(chattr_error "+$flag" "$V/workspace/attr")" "Operation not permitted"
   done
   check_equal "and is not set" "$(flags_of ws/attr)" "$old"
   old=$(flags_of ws/plain/file000)
-  check_equal "none on a read-only mount" "$(chattr +d "$V/ro/file000" 2>&1 | sed 's/ while .*//; s/.*: //')" "Read-only file system"
-  check_equal "nor of a directory" "$(chattr +d "$V/ro" 2>&1 | sed 's/ while .*//; s/.*: //')" "Read-only file system"
+  check_equal "none on a read-only mount" "$(chattr_error +d "$V/ro/file000")" "Read-only file system"
+  check_equal "nor of a directory" "$(chattr_error +d "$V/ro")" "Read-only file system"
   check_equal "it is as it was" "$(flags_of ws/plain/file000)" "$old"
-  check_equal "nor of a synthetic one" "$(chattr +d "$V" 2>&1 | sed 's/ while .*//; s/.*: //')" "Operation not supported"
+  check_equal "nor of a synthetic one" "$(chattr_error +d "$V")" "Operation not supported"
   unmount_view
 else
   skip "chattr" "the program, or the file system's support, is missing"
@@ -198,6 +201,16 @@ check_not "new is not there" as 1 test -e "$S/new"
 check_equal "O_CREAT of what was made meanwhile" "$(error_of as 1 sh -c "echo mine >>$S/new")" "Permission denied"
 check_equal "changed nothing" "$(cat ws/sticky/new)" roots
 expect_status 0 rm "$S/changes"
+
+echo "--- others enter, and a link leads through what its reader may not search"
+mkdir -m 700 ws/private
+mkdir ws/open
+ln -s ../open ws/private/l
+ln -s ../workspace/private/l/f ws/through
+ln -s ../workspace/open/f ws/beside
+check_equal "the owner is told where it leads" "$(readlink "$V/workspace/through")" "$V/workspace/open/f"
+check_equal "others are told nothing" "$(error_of as 1 readlink -v "$V/workspace/through")" "Permission denied"
+check_equal "but of what they may search" "$(as 1 readlink "$V/workspace/beside")" "$V/workspace/open/f"
 unmount_view
 
 expect_no_leaks "nothing is left" "$before"
