@@ -101,7 +101,8 @@ static bool stat_by_place(FsgView *view, FsgInode *inode, struct stat *ret_st)
 {
 	struct statx stx;
 
-	if (fsg_inode_has_handles(view->inodes, inode) || fsg_place_stat(view, inode, &stx) < 0)
+	if (inode->type == S_IFDIR || fsg_inode_has_handles(view->inodes, inode) ||
+	    fsg_place_stat(view, inode, &stx) < 0)
 		return false;
 	stat_from_statx(view, inode->anchor, &stx, ret_st);
 	return true;
@@ -146,9 +147,11 @@ static int check_connected(int fd)
 static int check_place(FsgView *view, FsgInode *inode, int fd)
 {
 	struct statx stx;
+	int r;
 
-	if (inode->type == S_IFDIR)
-		return check_connected(fd);
+	/* A directory that may not be searched does not say; its name does. */
+	if (inode->type == S_IFDIR && (r = check_connected(fd)) != -EACCES)
+		return r;
 	if (fsg_place_stat(view, inode, &stx) == 0)
 		return 0;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_NLINK, &stx) != 0)

@@ -26,7 +26,8 @@ static int open_host_dir(FsgView *view, FsgInode *inode, DIR **ret_dir, FsgTrust
 
 	if ((r = fsg_handle_budget_take(view->handles)) < 0)
 		return r;
-	if ((fd = fsg_get_dir_fd(view, inode)) < 0)
+	/* Not fsg_get_dir_fd: one that may be read and not searched gives its names. */
+	if ((fd = fsg_get_object_fd(view, inode, false)) < 0)
 		r = fd;
 	else {
 		*ret_trust = fsg_cache_begin_names(view, inode, fd);

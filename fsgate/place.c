@@ -20,7 +20,7 @@ static int place_get(FsgView *view, FsgInode *inode, Place *ret_place)
 {
 	Place place = { .dirfd = -ESTALE };
 
-	if (inode->kind != FSG_INODE_HOST || inode->type == S_IFDIR || inode->fd_borrowed ||
+	if (inode->kind != FSG_INODE_HOST || inode->fd_borrowed ||
 	    !fsg_inode_dup_hint(view->inodes, inode, &place.parent, &place.name))
 		return -ESTALE;
 	/* The root of an alias lies in another clone than its parent. */

@@ -8,8 +8,8 @@
  * verdicts are resolve_child's. */
 int fsg_stat_child(const FsgAnchor *anchor, int dirfd, const char *name, struct statx *ret_stx);
 
-/* Attributes of an object that is where it was last seen. -ESTALE for what is not there, and for what is not looked up
- * by name: directories and roots of anchors. The thread acts for the mount then. */
+/* Attributes of an object that is where it was last seen. -ESTALE for what is not there, and for roots of anchors,
+ * which are not looked up by name. The thread acts for the mount then. */
 int fsg_place_stat(FsgView *view, FsgInode *inode, struct statx *ret_stx);
 
 /* Opens the object (O_PATH) where it was last seen and caches the fd; given back with fsg_inode_put_fd.

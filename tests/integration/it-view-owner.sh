@@ -74,14 +74,51 @@ expect_status 1 chgrp 1 "$V/workspace/f"
 expect_unchanged "to somebody else is refused" ws "$tree"
 unmount_view
 
-as() { # as UID COMMAND...: with no other groups
-  setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"
-}
 # error_of COMMAND...: the text after the last colon of its error.
 error_of() {
   local text
   text=$("$@" 2>&1 >/dev/null) && echo "no error" && return
   echo "${text##*: }"
+}
+
+echo "--- directories that may not be searched"
+mkdir theirs
+chown 1 theirs
+mount_view --workspace theirs
+D=$V/workspace/d
+expect_status 0 mkdir "$D"
+touch theirs/d/0 theirs/d/600 theirs/d/222 theirs/d/1621 theirs/d/444
+for mode in 0 600 222 1621 444; do
+  expect_status 0 chmod "$mode" "$D"
+  check_equal "shows" "$(stat -c %a "$D")" "$mode"
+  expect_status 0 touch -d "2001-01-01 $((mode % 24)):00" "$D"
+  if [ "$mode" != 1621 ]; then # by names that the kernel has not been told yet
+    check_equal "nothing in it is reached" "$(error_of stat "$D/$mode")" "Permission denied"
+  fi
+done
+check_equal "one that may be read gives its names" "$(ls "$D" 2>/dev/null | wc -l)" 5
+expect_status 0 chmod 711 "$D"
+check "and back" stat "$D/444"
+mkdir "$V/workspace/e"
+# through an O_PATH fd, before and after the host takes it out of the mount
+check_equal "one that the host took out is out" "$(
+  python3 - "$V/workspace/e" <<'END'
+import os, sys
+fd = os.open(sys.argv[1], os.O_PATH)
+os.chmod("/proc/self/fd/%d" % fd, 0)
+os.chmod("/proc/self/fd/%d" % fd, 0o200)
+os.rename("theirs/e", "moved")
+try:
+    os.chmod("/proc/self/fd/%d" % fd, 0o700)
+except OSError as error:
+    print(error.strerror)
+END
+)" "Stale file handle"
+check_equal "and as it was" "$(stat -c %a moved)" 200
+unmount_view
+
+as() { # as UID COMMAND...: with no other groups
+  setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"
 }
 acl_of() {
   getfacl -cEn -- "$1"
