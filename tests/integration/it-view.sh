@@ -204,9 +204,9 @@ rm mnt/file
 bad 1 'is not a directory' mount --workspace ws "$tmp/ws/f"
 ln -s mnt mntlink
 bad 1 'symbolic link' mount --workspace ws "$tmp/mntlink"
-echo '{"version": 1, "filesystem": {"working_dir": "/workspace", "symlinks": "deny"}}' >policy.json
+echo '{"version": 1, "filesystem": {"working_dir": "/workspace", "hide": ["x"]}}' >policy.json
 sed "s|\"filesystem\": {|\"filesystem\": {\"workspace_root\": \"$tmp/ws\", |" policy.json >deny.json
-bad 125 'filesystem.symlinks: not implemented yet' mount --policy deny.json "$V"
+bad 125 'filesystem.hide: not implemented yet' mount --policy deny.json "$V"
 mount_view --workspace ws
 expect_status 1 "$FSGATE" mount --workspace user "$V"
 expect_match err 'a view is mounted there already'
