@@ -2,14 +2,16 @@
  * since an exec's start is left. */
 #include "fsgate/boundary.h"
 
+#include "common/cond-util.h"
+
 #include <glib.h>
 
 /* Among execs that run at the same time: for so long nothing was closed. */
 #define QUIET_US 2000
 
 struct FsgBoundary {
-	GMutex lock;
-	GCond closed;
+	pthread_mutex_t lock;
+	pthread_cond_t closed;
 	FsgOpened list; /* .prev: opened last */
 	uint64_t epoch; /* execs that have begun */
 	unsigned int running;
@@ -20,8 +22,8 @@ FsgBoundary *fsg_boundary_new(void)
 {
 	FsgBoundary *boundary = g_new0(FsgBoundary, 1);
 
-	g_mutex_init(&boundary->lock);
-	g_cond_init(&boundary->closed);
+	pthread_mutex_init(&boundary->lock, NULL);
+	cond_init(&boundary->closed);
 	boundary->list.prev = boundary->list.next = &boundary->list;
 	return boundary;
 }
@@ -30,8 +32,8 @@ void fsg_boundary_free(FsgBoundary *boundary)
 {
 	if (!boundary)
 		return;
-	g_mutex_clear(&boundary->lock);
-	g_cond_clear(&boundary->closed);
+	pthread_mutex_destroy(&boundary->lock);
+	pthread_cond_destroy(&boundary->closed);
 	g_free(boundary);
 }
 
@@ -39,24 +41,24 @@ void fsg_boundary_opened(FsgBoundary *boundary, FsgOpened *opened)
 {
 	if (!boundary)
 		return;
-	g_mutex_lock(&boundary->lock);
+	pthread_mutex_lock(&boundary->lock);
 	opened->epoch = boundary->epoch;
 	opened->prev = boundary->list.prev;
 	opened->next = &boundary->list;
 	opened->prev->next = opened->next->prev = opened;
-	g_mutex_unlock(&boundary->lock);
+	pthread_mutex_unlock(&boundary->lock);
 }
 
 void fsg_boundary_closed(FsgBoundary *boundary, FsgOpened *opened)
 {
 	if (!boundary)
 		return;
-	g_mutex_lock(&boundary->lock);
+	pthread_mutex_lock(&boundary->lock);
 	opened->prev->next = opened->next;
 	opened->next->prev = opened->prev;
 	if (boundary->waiting > 0)
-		g_cond_broadcast(&boundary->closed);
-	g_mutex_unlock(&boundary->lock);
+		pthread_cond_broadcast(&boundary->closed);
+	pthread_mutex_unlock(&boundary->lock);
 }
 
 uint64_t fsg_boundary_start(FsgBoundary *boundary)
@@ -65,10 +67,10 @@ uint64_t fsg_boundary_start(FsgBoundary *boundary)
 
 	if (!boundary)
 		return 0;
-	g_mutex_lock(&boundary->lock);
+	pthread_mutex_lock(&boundary->lock);
 	exec = ++boundary->epoch;
 	boundary->running++;
-	g_mutex_unlock(&boundary->lock);
+	pthread_mutex_unlock(&boundary->lock);
 	return exec;
 }
 
@@ -87,7 +89,7 @@ bool fsg_boundary_end(FsgBoundary *boundary, uint64_t exec, int timeout_ms)
 
 	if (!boundary)
 		return true;
-	g_mutex_lock(&boundary->lock);
+	pthread_mutex_lock(&boundary->lock);
 	if (boundary->running > 0)
 		boundary->running--;
 	boundary->waiting++;
@@ -96,10 +98,10 @@ bool fsg_boundary_end(FsgBoundary *boundary, uint64_t exec, int timeout_ms)
 
 		if (boundary->running > 0)
 			until_us = MIN(until_us, g_get_monotonic_time() + QUIET_US);
-		in_time = g_cond_wait_until(&boundary->closed, &boundary->lock, until_us);
+		in_time = cond_wait_until(&boundary->closed, &boundary->lock, until_us);
 	}
 	boundary->waiting--;
 	done = !has_open(boundary, exec);
-	g_mutex_unlock(&boundary->lock);
+	pthread_mutex_unlock(&boundary->lock);
 	return done;
 }

@@ -4,6 +4,7 @@
 
 #include "common/limits.h"
 
+#include <pthread.h>
 #include <string.h>
 
 typedef struct {
@@ -13,7 +14,7 @@ typedef struct {
 } Row;
 
 struct FsgDenials {
-	GMutex lock;
+	pthread_mutex_t lock;
 	Row rows[LIMIT_DENIALS];
 	uint64_t seq, total, dropped, epoch;
 	uint64_t by_reason[_DENIAL_N];
@@ -23,7 +24,7 @@ FsgDenials *fsg_denials_new(void)
 {
 	FsgDenials *denials = g_new0(FsgDenials, 1);
 
-	g_mutex_init(&denials->lock);
+	pthread_mutex_init(&denials->lock, NULL);
 	return denials;
 }
 
@@ -40,7 +41,7 @@ void fsg_denials_free(FsgDenials *denials)
 		return;
 	for (size_t i = 0; i < LIMIT_DENIALS; i++)
 		clear_texts(&denials->rows[i].denial);
-	g_mutex_clear(&denials->lock);
+	pthread_mutex_destroy(&denials->lock);
 	g_free(denials);
 }
 
@@ -109,7 +110,7 @@ void fsg_denials_add(FsgDenials *denials, const FsgDenial *denial)
 	bool same;
 	Row *row;
 
-	g_mutex_lock(&denials->lock);
+	pthread_mutex_lock(&denials->lock);
 	row = find_row(denials, denial, hash, &same);
 	if (!same) {
 		denials->dropped += row->denial.count;
@@ -124,17 +125,17 @@ void fsg_denials_add(FsgDenials *denials, const FsgDenial *denial)
 	denials->total++;
 	if ((unsigned int)denial->reason < _DENIAL_N)
 		denials->by_reason[denial->reason]++;
-	g_mutex_unlock(&denials->lock);
+	pthread_mutex_unlock(&denials->lock);
 }
 
 uint64_t fsg_denials_mark(FsgDenials *denials)
 {
 	uint64_t seq;
 
-	g_mutex_lock(&denials->lock);
+	pthread_mutex_lock(&denials->lock);
 	denials->epoch++;
 	seq = denials->seq;
-	g_mutex_unlock(&denials->lock);
+	pthread_mutex_unlock(&denials->lock);
 	return seq;
 }
 
@@ -154,7 +155,7 @@ static gint compare_seq(gconstpointer a, gconstpointer b)
 void fsg_denials_list(FsgDenials *denials, uint64_t since, FsgDenialList *ret_list)
 {
 	ret_list->rows = g_ptr_array_new_with_free_func(denial_free);
-	g_mutex_lock(&denials->lock);
+	pthread_mutex_lock(&denials->lock);
 	for (size_t i = 0; i < LIMIT_DENIALS; i++) {
 		const FsgDenial *row = &denials->rows[i].denial;
 		FsgDenial *copy;
@@ -171,7 +172,7 @@ void fsg_denials_list(FsgDenials *denials, uint64_t since, FsgDenialList *ret_li
 	ret_list->total = denials->total;
 	ret_list->dropped = denials->dropped;
 	memcpy(ret_list->by_reason, denials->by_reason, sizeof ret_list->by_reason);
-	g_mutex_unlock(&denials->lock);
+	pthread_mutex_unlock(&denials->lock);
 	g_ptr_array_sort(ret_list->rows, compare_seq);
 }
 

@@ -10,6 +10,7 @@
 #include "common/resolve.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 void fsg_fd_cache_remove(FsgInodeTable *table, FsgInode *inode)
 {
@@ -86,7 +87,7 @@ int fsg_inode_install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd)
 	FsgEvicted evicted = { .count = 0 };
 	int fd;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	if (inode->fd < 0) {
 		inode->fd = fd_steal(&take_fd);
 		fsg_fd_cache_push(table, inode);
@@ -94,7 +95,7 @@ int fsg_inode_install_fd(FsgInodeTable *table, FsgInode *inode, int take_fd)
 	fd = inode->fd;
 	inode->fd_users++;
 	fsg_fd_cache_evict(table, &evicted);
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	fsg_fd_cache_close(&evicted);
 	fd_close(&take_fd);
 	return fd;
@@ -106,14 +107,14 @@ static int collect_chain(FsgInodeTable *table, FsgInode *inode, GPtrArray *chain
 {
 	int fd = -1;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	for (; inode; inode = inode->parent) {
 		inode->refs++;
 		g_ptr_array_add(chain, inode);
 		if ((fd = use_cached(table, inode)) >= 0)
 			break;
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	*ret_top_fd = fd;
 	return fd >= 0 ? 0 : -ESTALE;
 }
@@ -128,11 +129,11 @@ static int walk_chain(FsgInodeTable *table, GPtrArray *chain)
 		g_autofree char *name = NULL;
 		bool still;
 
-		g_mutex_lock(&table->lock);
+		pthread_mutex_lock(&table->lock);
 		still = child->parent == parent;
 		name = g_strdup(child->name);
 		fd = parent->fd;
-		g_mutex_unlock(&table->lock);
+		pthread_mutex_unlock(&table->lock);
 		r = still && name ? open_by_hint(child, fd, name) : -ESTALE;
 		fsg_inode_put_fd(table, parent);
 		if (r < 0)
@@ -146,9 +147,9 @@ int fsg_inode_get_cached_fd(FsgInodeTable *table, FsgInode *inode)
 {
 	int fd;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	fd = use_cached(table, inode);
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return fd;
 }
 
@@ -173,7 +174,7 @@ int fsg_inode_get_fd(FsgInodeTable *table, FsgInode *inode)
 
 void fsg_inode_put_fd(FsgInodeTable *table, FsgInode *inode)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->fd_users--;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }

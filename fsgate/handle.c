@@ -4,6 +4,7 @@
 #include "fsgate/refusal.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 struct FsgHandleBudget {
 	size_t most;
@@ -62,6 +63,6 @@ FsgDir *fsg_dir_new(FsgInode *take_inode_ref, FsgNode *node, DIR *take_dir)
 	handle->inode = take_inode_ref;
 	handle->node = node;
 	handle->dir = take_dir;
-	g_mutex_init(&handle->lock);
+	pthread_mutex_init(&handle->lock, NULL);
 	return handle;
 }

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <glib.h>
+#include <pthread.h>
 #include <stdint.h>
 
 typedef struct FsgHandleBudget FsgHandleBudget;
@@ -31,13 +32,13 @@ struct FsgFile {
 
 /* Reading a directory: the tree's own children first, then the host's entries. */
 typedef struct {
-	FsgInode *inode;     /* a reference */
-	FsgNode *node;	     /* the overlay at the time of opening, or NULL */
-	GMutex lock;	     /* for what follows: READDIR requests of one handle may overlap */
-	DIR *dir;	     /* NULL for a synthetic directory or a stand-in */
-	bool is_odd;	     /* some of its names lead to other objects than the host says */
-	struct dirent *held; /* read from the host, and not given yet for want of room; or NULL */
-	off_t held_at;	     /* the position before it */
+	FsgInode *inode;      /* a reference */
+	FsgNode *node;	      /* the overlay at the time of opening, or NULL */
+	pthread_mutex_t lock; /* for what follows: READDIR requests of one handle may overlap */
+	DIR *dir;	      /* NULL for a synthetic directory or a stand-in */
+	bool is_odd;	      /* some of its names lead to other objects than the host says */
+	struct dirent *held;  /* read from the host, and not given yet for want of room; or NULL */
+	off_t held_at;	      /* the position before it */
 } FsgDir;
 
 /* Counts one more open fd, -ENFILE past the bound. */

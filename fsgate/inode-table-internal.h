@@ -5,6 +5,7 @@
 #include "fsgate/inode-table.h"
 
 #include <glib.h>
+#include <pthread.h>
 
 /* By watch_id, chained through watch_next. */
 typedef struct {
@@ -14,7 +15,7 @@ typedef struct {
 } FsgWatchIndex;
 
 struct FsgInodeTable {
-	GMutex lock;
+	pthread_mutex_t lock;
 	GHashTable *by_key; /* FsgInodeKey in the inode -> FsgInode; HOST and BLOCKED only */
 	FsgNode *root;
 	size_t fd_budget;

@@ -10,6 +10,7 @@
 #include "common/fd-util.h"
 
 #include <glib.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -155,7 +156,7 @@ FsgInodeTable *fsg_inode_table_new(FsgNode *root, size_t fd_budget)
 {
 	FsgInodeTable *table = g_new0(FsgInodeTable, 1);
 
-	g_mutex_init(&table->lock);
+	pthread_mutex_init(&table->lock, NULL);
 	table->by_key = g_hash_table_new(key_hash, key_equal_data);
 	table->root = root;
 	table->fd_budget = fd_budget;
@@ -178,7 +179,7 @@ void fsg_inode_table_free(FsgInodeTable *table)
 	g_hash_table_unref(table->by_key);
 	free_node_inodes(table->root);
 	g_free(table->watched.buckets);
-	g_mutex_clear(&table->lock);
+	pthread_mutex_destroy(&table->lock);
 	g_free(table);
 }
 
@@ -240,7 +241,7 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 	FsgEvicted evicted = { .count = 0 };
 	FsgInode *inode;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode = g_hash_table_lookup(table->by_key, &key);
 	if (!inode) {
 		inode = inode_alloc(kind, anchor, stx->stx_mode & S_IFMT);
@@ -259,7 +260,7 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 		fsg_fd_cache_push(table, inode);
 		fsg_fd_cache_evict(table, &evicted);
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	fsg_fd_cache_close(&evicted);
 	fd_close(&take_fd);
 	bury(dead);
@@ -268,27 +269,27 @@ FsgInode *fsg_inode_ensure(FsgInodeTable *table, FsgInodeKind kind, FsgAnchor *a
 
 void fsg_inode_give_lookup(FsgInodeTable *table, FsgInode *inode)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->lookups++;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }
 
 void fsg_inode_forget(FsgInodeTable *table, FsgInode *inode, uint64_t n)
 {
 	FsgInode *dead = NULL;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->lookups -= MIN(n, inode->lookups);
 	drop_if_unused(table, inode, &dead);
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	bury(dead);
 }
 
 FsgInode *fsg_inode_ref(FsgInodeTable *table, FsgInode *inode)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->refs++;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return inode;
 }
 
@@ -296,42 +297,42 @@ void fsg_inode_unref(FsgInodeTable *table, FsgInode *inode)
 {
 	FsgInode *dead = NULL;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->refs--;
 	drop_if_unused(table, inode, &dead);
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	bury(dead);
 }
 
 void fsg_inode_add_file(FsgInodeTable *table, FsgInode *inode, FsgFile *file)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	file->next = inode->files;
 	if (file->next)
 		file->next->prev = file;
 	inode->files = file;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }
 
 void fsg_inode_remove_file(FsgInodeTable *table, FsgInode *inode, FsgFile *file)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	if (file->next)
 		file->next->prev = file->prev;
 	if (file->prev)
 		file->prev->next = file->next;
 	else
 		inode->files = file->next;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }
 
 bool fsg_inode_has_handles(FsgInodeTable *table, FsgInode *inode)
 {
 	bool has;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	has = inode->files != NULL;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return has;
 }
 
@@ -339,10 +340,10 @@ int fsg_inode_dup_file_fd(FsgInodeTable *table, FsgInode *inode)
 {
 	int copy = -1;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	if (inode->files && inode->files->fd >= 0)
 		copy = fd_dup(inode->files->fd); /* no file system call: allowed under the lock */
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return copy < 0 ? -1 : copy;
 }
 
@@ -352,11 +353,11 @@ void fsg_inode_renamed(FsgInodeTable *table, const FsgInodeKey *key, FsgInode *p
 	FsgInode *dead = NULL;
 	FsgInode *inode;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode = g_hash_table_lookup(table->by_key, key);
 	if (inode)
 		drop_old_parent(table, set_hint(inode, parent, name), &dead);
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	bury(dead);
 }
 
@@ -364,7 +365,7 @@ void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int take_f
 {
 	FsgInode *inode;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode = g_hash_table_lookup(table->by_key, key);
 	/* Past the budget an unlinked file is still served through the handles that are open on it. */
 	if (inode && !inode->fd_pinned && table->pinned < table->fd_budget &&
@@ -375,7 +376,7 @@ void fsg_inode_unlinked(FsgInodeTable *table, const FsgInodeKey *key, int take_f
 		inode->fd_pinned = true;
 		table->pinned++;
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	fd_close(&take_fd);
 }
 
@@ -386,14 +387,14 @@ bool fsg_inode_dup_hint(FsgInodeTable *table, FsgInode *inode, FsgInode **ret_pa
 {
 	bool known;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	known = inode->parent != NULL;
 	if (known) {
 		inode->parent->refs++;
 		*ret_parent = inode->parent;
 		*ret_name = g_strdup(inode->name);
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return known;
 }
 
@@ -401,9 +402,9 @@ FsgNode *fsg_inode_node(FsgInodeTable *table, FsgInode *inode)
 {
 	FsgNode *node;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	node = inode->node;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return node;
 }
 
@@ -413,11 +414,11 @@ char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode)
 	GString *path = g_string_new(NULL);
 	const FsgNode *top;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	for (; inode->parent; inode = inode->parent)
 		g_ptr_array_add(names, g_strdup(inode->name));
 	top = inode->node;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	if (top && top->parent) {
 		g_autofree char *start = fsg_node_dup_path(top);
 
@@ -461,38 +462,38 @@ bool fsg_inode_restamp(FsgInodeTable *table, FsgInode *inode, const struct statx
 	bool same;
 
 	stamp.settled = is_settled(&stamp.ctime);
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	same = inode->stamp && (inode->stamp->settled || are_told) &&
 	       stamp.size == inode->stamp->size && same_time(&stamp.mtime, &inode->stamp->mtime) &&
 	       same_time(&stamp.ctime, &inode->stamp->ctime);
 	if (!inode->stamp)
 		inode->stamp = g_new0(FsgStamp, 1);
 	*inode->stamp = stamp;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return same;
 }
 
 void fsg_inode_set_link_kind(FsgInodeTable *table, FsgInode *inode, FsgLinkKind kind)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->link_kind = kind;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }
 
 FsgLinkKind fsg_inode_link_kind(FsgInodeTable *table, FsgInode *inode)
 {
 	FsgLinkKind kind;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	kind = inode->link_kind;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return kind;
 }
 
 void fsg_inode_table_stats(FsgInodeTable *table, FsgInodeStats *ret_stats)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	ret_stats->inodes = g_hash_table_size(table->by_key);
 	ret_stats->fds = table->cached + table->pinned;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }

@@ -1,6 +1,8 @@
 /* What the kernel believes, and taking it back; see invalidate.h. */
 #include "fsgate/invalidate.h"
 
+#include "common/cond-util.h"
+
 #include "fsgate/notify.h"
 
 #include <errno.h>
@@ -15,8 +17,8 @@ FsgInvalidate *fsg_invalidate_new(FsgView *view)
 	PolicyCache mode = view->plan->policy->cache;
 
 	invalidate->told = fsg_told_new(RECENT_MOST, LASTING_MOST);
-	g_mutex_init(&invalidate->lock);
-	g_cond_init(&invalidate->changed);
+	pthread_mutex_init(&invalidate->lock, NULL);
+	cond_init(&invalidate->changed);
 	/* Where one directory is mounted twice, `exclusive` has to be told of the view's own changes. */
 	if (mode == POLICY_CACHE_AUTO || (mode == POLICY_CACHE_EXCLUSIVE && view->has_twins))
 		invalidate->watch = fsg_watch_new(view);
@@ -29,8 +31,8 @@ void fsg_invalidate_free(FsgInvalidate *invalidate)
 		return;
 	fsg_watch_free(invalidate->watch);
 	fsg_told_free(invalidate->told);
-	g_mutex_clear(&invalidate->lock);
-	g_cond_clear(&invalidate->changed);
+	pthread_mutex_destroy(&invalidate->lock);
+	pthread_cond_destroy(&invalidate->changed);
 	g_free(invalidate);
 }
 
@@ -62,22 +64,22 @@ static gpointer run(gpointer data)
 {
 	FsgInvalidate *invalidate = data;
 
-	g_mutex_lock(&invalidate->lock);
+	pthread_mutex_lock(&invalidate->lock);
 	for (;;) {
 		uint64_t asked;
 
 		while (invalidate->asked == invalidate->done && !invalidate->stopping)
-			g_cond_wait(&invalidate->changed, &invalidate->lock);
+			pthread_cond_wait(&invalidate->changed, &invalidate->lock);
 		if (invalidate->stopping)
 			break;
 		asked = invalidate->asked;
-		g_mutex_unlock(&invalidate->lock);
+		pthread_mutex_unlock(&invalidate->lock);
 		take_back_recent(invalidate);
-		g_mutex_lock(&invalidate->lock);
+		pthread_mutex_lock(&invalidate->lock);
 		invalidate->done = asked;
-		g_cond_broadcast(&invalidate->changed);
+		pthread_cond_broadcast(&invalidate->changed);
 	}
-	g_mutex_unlock(&invalidate->lock);
+	pthread_mutex_unlock(&invalidate->lock);
 	return NULL;
 }
 
@@ -100,10 +102,10 @@ void fsg_invalidate_stop(FsgView *view)
 		fsg_watch_stop(invalidate->watch);
 	if (!invalidate->thread)
 		return;
-	g_mutex_lock(&invalidate->lock);
+	pthread_mutex_lock(&invalidate->lock);
 	invalidate->stopping = true;
-	g_cond_broadcast(&invalidate->changed);
-	g_mutex_unlock(&invalidate->lock);
+	pthread_cond_broadcast(&invalidate->changed);
+	pthread_mutex_unlock(&invalidate->lock);
 	g_thread_join(g_steal_pointer(&invalidate->thread));
 }
 
@@ -111,11 +113,11 @@ static int wait_for_recent(FsgInvalidate *invalidate, uint64_t mine, int64_t dea
 {
 	bool in_time = true;
 
-	g_mutex_lock(&invalidate->lock);
+	pthread_mutex_lock(&invalidate->lock);
 	while (invalidate->done < mine && in_time)
-		in_time = g_cond_wait_until(&invalidate->changed, &invalidate->lock, deadline_us);
+		in_time = cond_wait_until(&invalidate->changed, &invalidate->lock, deadline_us);
 	in_time = invalidate->done >= mine;
-	g_mutex_unlock(&invalidate->lock);
+	pthread_mutex_unlock(&invalidate->lock);
 	return in_time ? 0 : -ETIMEDOUT;
 }
 
@@ -128,10 +130,10 @@ int fsg_invalidate_catch_up(FsgView *view, int timeout_ms)
 
 	if (view->plan->policy->cache != POLICY_CACHE_AUTO)
 		return 0;
-	g_mutex_lock(&invalidate->lock);
+	pthread_mutex_lock(&invalidate->lock);
 	mine = ++invalidate->asked;
-	g_cond_broadcast(&invalidate->changed);
-	g_mutex_unlock(&invalidate->lock);
+	pthread_cond_broadcast(&invalidate->changed);
+	pthread_mutex_unlock(&invalidate->lock);
 	if (invalidate->watch)
 		drained = fsg_watch_drain(invalidate->watch, deadline_us);
 	r = wait_for_recent(invalidate, mine, deadline_us);

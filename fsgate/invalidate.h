@@ -2,6 +2,8 @@
  * list of what was told for a short time, and the threads of both. */
 #pragma once
 
+#include <pthread.h>
+
 #include "fsgate/told.h"
 #include "fsgate/view.h"
 #include "fsgate/watch.h"
@@ -15,8 +17,8 @@ struct FsgInvalidate {
 	/* the thread that takes back what was told for a short time */
 	struct fuse_session *fuse; /* borrowed */
 	GThread *thread;
-	GMutex lock;
-	GCond changed;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
 	uint64_t asked, done; /* under lock */
 	bool stopping;	      /* under lock */
 };

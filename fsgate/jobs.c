@@ -1,6 +1,7 @@
 /* Requests that are being worked on; see jobs.h. */
 #include "fsgate/jobs.h"
 
+#include "common/cond-util.h"
 #include "common/fd-util.h"
 #include "common/limits.h"
 #include "fsgate/task.h"
@@ -67,7 +68,6 @@ static unsigned int count_lanes(const FsgView *view)
 FsgJobs *fsg_jobs_new(FsgView *view, FsgDevice *device, int take_tasks_fd)
 {
 	FsgJobs *jobs = g_new0(FsgJobs, 1);
-	pthread_condattr_t attr;
 
 	jobs->view = view;
 	jobs->device = device;
@@ -76,10 +76,7 @@ FsgJobs *fsg_jobs_new(FsgView *view, FsgDevice *device, int take_tasks_fd)
 	jobs->lanes = g_new0(Lane, jobs->n_lanes);
 	jobs->jobs.next = jobs->jobs.prev = &jobs->jobs;
 	pthread_mutex_init(&jobs->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&jobs->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&jobs->wake);
 	return jobs;
 }
 
@@ -447,17 +444,6 @@ static void look(FsgJobs *jobs)
 	}
 }
 
-static void wait_ms(FsgJobs *jobs, int64_t ms)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (ms % 1000) * 1000000;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&jobs->wake, &jobs->lock, &until);
-}
-
 static void *watch(void *data)
 {
 	FsgJobs *jobs = data;
@@ -470,7 +456,8 @@ static void *watch(void *data)
 				pthread_cond_wait(&jobs->wake, &jobs->lock);
 		}
 		if (!jobs->ending)
-			wait_ms(jobs, jobs->interrupts ? INTERRUPT_MS : WATCH_MS);
+			(void)cond_wait_ms(&jobs->wake, &jobs->lock,
+					   jobs->interrupts ? INTERRUPT_MS : WATCH_MS);
 		if (jobs->ending || jobs->jobs.next == &jobs->jobs)
 			continue;
 		pthread_mutex_unlock(&jobs->lock);

@@ -1,6 +1,7 @@
 /* The threads that serve a view; see loop.h. */
 #include "fsgate/loop.h"
 
+#include "common/cond-util.h"
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "fsgate/jobs.h"
@@ -66,20 +67,16 @@ static int64_t now_ns(void)
 FsgLoop *fsg_loop_new(const FsgLoopConfig *config)
 {
 	FsgLoop *loop = g_new0(FsgLoop, 1);
-	pthread_condattr_t attr;
 
 	loop->config = *config;
 	loop->end_fd = eventfd(0, EFD_CLOEXEC);
 	loop->placement = fsg_placement_new(config->take_tasks_fd);
 	loop->jobs = fsg_jobs_new(config->view, config->device, config->take_tasks_fd);
 	pthread_mutex_init(&loop->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&loop->gone, &attr);
-	pthread_cond_init(&loop->called, &attr);
-	pthread_cond_init(&loop->wake, &attr);
+	cond_init(&loop->gone);
+	cond_init(&loop->called);
+	cond_init(&loop->wake);
 	loop->width = 1;
-	pthread_condattr_destroy(&attr);
 	return loop;
 }
 
@@ -107,17 +104,6 @@ int fsg_loop_end_fd(const FsgLoop *loop)
 }
 
 static int start_thread(FsgLoop *loop);
-
-static void wait_ms(FsgLoop *loop, pthread_cond_t *cond, int64_t ms)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (ms % 1000) * 1000000;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(cond, &loop->lock, &until);
-}
 
 /* Under the lock: one more reader, a parked thread if there is one. true: a thread has to be started. */
 static bool call_reader(FsgLoop *loop)
@@ -165,7 +151,7 @@ static bool join_readers(FsgLoop *loop)
 	if (!reads && !loop->ending) {
 		loop->parked++;
 		if (loop->calls == 0)
-			wait_ms(loop, &loop->called, PARKED_MS);
+			(void)cond_wait_ms(&loop->called, &loop->lock, PARKED_MS);
 		loop->parked--;
 		if ((reads = loop->calls > 0))
 			loop->calls--;
@@ -197,7 +183,7 @@ static void *keep_watch(void *data)
 			idle = 0;
 		}
 		if (!loop->ending)
-			wait_ms(loop, &loop->wake, LOOK_MS);
+			(void)cond_wait_ms(&loop->wake, &loop->lock, LOOK_MS);
 		idle = loop->taken == seen ? idle + 1 : 0;
 		if (loop->taken == seen && loop->readers + loop->calls == 0 && !loop->ending) {
 			bool start = call_reader(loop);
@@ -427,17 +413,12 @@ int fsg_loop_start(FsgLoop *loop)
 
 bool fsg_loop_wait(FsgLoop *loop, int timeout_ms)
 {
-	struct timespec until;
-	bool gone;
-	int r = 0;
+	int64_t until_us = g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
+	bool gone, in_time = true;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (timeout_ms % 1000) * 1000000l;
-	until.tv_sec += timeout_ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&loop->lock);
-	while (loop->threads > 0 && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&loop->gone, &loop->lock, &until);
+	while (loop->threads > 0 && in_time)
+		in_time = cond_wait_until(&loop->gone, &loop->lock, until_us);
 	gone = loop->threads == 0;
 	pthread_mutex_unlock(&loop->lock);
 	return gone;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <pthread.h>
 #include <string.h>
 
 static void dir_free(FsgView *view, FsgDir *handle)
@@ -16,7 +17,7 @@ static void dir_free(FsgView *view, FsgDir *handle)
 		fsg_handle_budget_return(view->handles);
 	}
 	fsg_inode_unref(view->inodes, handle->inode);
-	g_mutex_clear(&handle->lock);
+	pthread_mutex_destroy(&handle->lock);
 	g_free(handle);
 }
 
@@ -356,10 +357,10 @@ static void list(fuse_req_t req, FsgInode *inode, size_t size, off_t offset, Fsg
 	if (r == 0 && inode->kind == FSG_INODE_HOST)
 		r = fsg_view_act_as(inode->anchor);
 	if (r == 0) {
-		g_mutex_lock(&handle->lock);
+		pthread_mutex_lock(&handle->lock);
 		r = handle->dir && !handle->node ? list_host(&listing, offset)
 						 : list_overlay(&listing, offset);
-		g_mutex_unlock(&handle->lock);
+		pthread_mutex_unlock(&handle->lock);
 	}
 	if (listing.dirfd >= 0)
 		fsg_inode_put_fd(view->inodes, inode);

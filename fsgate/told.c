@@ -1,10 +1,11 @@
 /* What the kernel was told; see told.h. */
 #include "fsgate/told.h"
 
+#include <pthread.h>
 #include <string.h>
 
 struct FsgTold {
-	GMutex lock;
+	pthread_mutex_t lock;
 	unsigned int recent_most, lasting_most;
 	GQueue recent;	     /* FsgToldItem, by until_us */
 	GHashTable *lasting; /* FsgToldItem, by (dir, name) */
@@ -38,7 +39,7 @@ FsgTold *fsg_told_new(unsigned int recent_most, unsigned int lasting_most)
 {
 	FsgTold *told = g_new0(FsgTold, 1);
 
-	g_mutex_init(&told->lock);
+	pthread_mutex_init(&told->lock, NULL);
 	g_queue_init(&told->recent);
 	told->recent_most = recent_most;
 	told->lasting_most = lasting_most;
@@ -52,7 +53,7 @@ void fsg_told_free(FsgTold *told)
 		return;
 	g_queue_clear_full(&told->recent, g_free);
 	g_hash_table_unref(told->lasting);
-	g_mutex_clear(&told->lock);
+	pthread_mutex_destroy(&told->lock);
 	g_free(told);
 }
 
@@ -73,7 +74,7 @@ bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t
 	FsgToldItem *item = item_new(dir, name, object, is_dir);
 	bool fits;
 
-	g_mutex_lock(&told->lock);
+	pthread_mutex_lock(&told->lock);
 	/* Read under the lock, so that the list is in order. */
 	item->until_us = g_get_monotonic_time();
 	drop_ended(told, item->until_us);
@@ -81,7 +82,7 @@ bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t
 	fits = told->recent.length < told->recent_most;
 	if (fits)
 		g_queue_push_tail(&told->recent, item);
-	g_mutex_unlock(&told->lock);
+	pthread_mutex_unlock(&told->lock);
 	if (!fits)
 		g_free(item);
 	return fits;
@@ -92,12 +93,12 @@ bool fsg_told_add_lasting(FsgTold *told, uint64_t dir, const char *name)
 	FsgToldItem *item = item_new(dir, name, 0, false);
 	bool known, fits;
 
-	g_mutex_lock(&told->lock);
+	pthread_mutex_lock(&told->lock);
 	known = g_hash_table_contains(told->lasting, item);
 	fits = !known && g_hash_table_size(told->lasting) < told->lasting_most;
 	if (fits)
 		g_hash_table_add(told->lasting, item);
-	g_mutex_unlock(&told->lock);
+	pthread_mutex_unlock(&told->lock);
 	if (!fits)
 		g_free(item);
 	return known || fits;
@@ -108,11 +109,11 @@ GPtrArray *fsg_told_take_recent(FsgTold *told)
 	GPtrArray *items = g_ptr_array_new_with_free_func(g_free);
 	FsgToldItem *item;
 
-	g_mutex_lock(&told->lock);
+	pthread_mutex_lock(&told->lock);
 	drop_ended(told, g_get_monotonic_time());
 	while ((item = g_queue_pop_head(&told->recent)))
 		g_ptr_array_add(items, item);
-	g_mutex_unlock(&told->lock);
+	pthread_mutex_unlock(&told->lock);
 	return items;
 }
 
@@ -122,12 +123,12 @@ GPtrArray *fsg_told_take_lasting(FsgTold *told)
 	GHashTableIter iter;
 	gpointer item;
 
-	g_mutex_lock(&told->lock);
+	pthread_mutex_lock(&told->lock);
 	g_hash_table_iter_init(&iter, told->lasting);
 	while (g_hash_table_iter_next(&iter, &item, NULL)) {
 		g_hash_table_iter_steal(&iter);
 		g_ptr_array_add(items, item);
 	}
-	g_mutex_unlock(&told->lock);
+	pthread_mutex_unlock(&told->lock);
 	return items;
 }

@@ -6,6 +6,7 @@
 #include "fsgate/inode-table-internal.h"
 
 #include <glib.h>
+#include <pthread.h>
 #include <string.h>
 
 /* A power of two. */
@@ -56,7 +57,7 @@ void fsg_inode_set_watch_id(FsgInodeTable *table, FsgInode *inode, uint64_t id)
 {
 	FsgWatchIndex *index = &table->watched;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	if (inode->watch_id != id) {
 		fsg_watch_index_remove(index, inode);
 		if (index->count >= index->size)
@@ -70,7 +71,7 @@ void fsg_inode_set_watch_id(FsgInodeTable *table, FsgInode *inode, uint64_t id)
 			index->count++;
 		}
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }
 
 unsigned int fsg_inode_find_watched(FsgInodeTable *table, uint64_t id, bool forget,
@@ -81,7 +82,7 @@ unsigned int fsg_inode_find_watched(FsgInodeTable *table, uint64_t id, bool forg
 
 	if (id == 0)
 		return 0;
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	for (FsgInode *inode = index->size ? *bucket_of(index, id) : NULL, *next; inode;
 	     inode = next) {
 		next = inode->watch_next;
@@ -93,27 +94,27 @@ unsigned int fsg_inode_find_watched(FsgInodeTable *table, uint64_t id, bool forg
 		if (forget && inode->type != S_IFDIR)
 			fsg_watch_index_remove(index, inode);
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return count;
 }
 
 void fsg_inode_set_watch_state(FsgInodeTable *table, FsgInode *inode, unsigned int state)
 {
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	inode->watch_state = state;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 }
 
 unsigned int fsg_inode_watch_state(FsgInodeTable *table, FsgInode *inode)
 {
 	unsigned int state = 0;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	if (inode->type == S_IFDIR)
 		state = inode->watch_state;
 	else if (inode->watch_id != 0 && inode->parent)
 		state = inode->parent->watch_state;
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return state;
 }
 
@@ -123,7 +124,7 @@ GPtrArray *fsg_inode_table_ref_all(FsgInodeTable *table)
 	GHashTableIter iter;
 	gpointer value;
 
-	g_mutex_lock(&table->lock);
+	pthread_mutex_lock(&table->lock);
 	g_hash_table_iter_init(&iter, table->by_key);
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {
 		FsgInode *inode = value;
@@ -131,6 +132,6 @@ GPtrArray *fsg_inode_table_ref_all(FsgInodeTable *table)
 		inode->refs++;
 		g_ptr_array_add(all, inode);
 	}
-	g_mutex_unlock(&table->lock);
+	pthread_mutex_unlock(&table->lock);
 	return all;
 }

@@ -4,6 +4,7 @@
 #include "fsgate/watch.h"
 
 #include <glib.h>
+#include <pthread.h>
 #include <sys/fanotify.h>
 
 struct FsgWatch {
@@ -19,8 +20,8 @@ struct FsgWatch {
 	bool wants_flush; /* of marks */
 	bool wants_room;  /* among the lasting beliefs */
 	/* under lock */
-	GMutex lock;
-	GCond drained;
+	pthread_mutex_t lock;
+	pthread_cond_t drained;
 	uint64_t asked, done;
 	bool stopping;
 	FsgWatchStats shown;

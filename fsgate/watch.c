@@ -1,6 +1,7 @@
 /* Marks, and the thread that reads events; see watch.h. */
 #include "fsgate/watch-internal.h"
 
+#include "common/cond-util.h"
 #include "common/fd-util.h"
 #include "fsgate/invalidate.h"
 #include "fsgate/notify.h"
@@ -82,8 +83,8 @@ FsgWatch *fsg_watch_new(FsgView *view)
 	watch->pid = getpid();
 	watch->generation = 1;
 	watch->marks_most = read_marks_most();
-	g_mutex_init(&watch->lock);
-	g_cond_init(&watch->drained);
+	pthread_mutex_init(&watch->lock, NULL);
+	cond_init(&watch->drained);
 	if (watch->wake_fd < 0) {
 		fsg_watch_free(watch);
 		return NULL;
@@ -99,8 +100,8 @@ void fsg_watch_free(FsgWatch *watch)
 	fd_close(&watch->wake_fd);
 	if (watch->again)
 		g_ptr_array_unref(watch->again);
-	g_mutex_clear(&watch->lock);
-	g_cond_clear(&watch->drained);
+	pthread_mutex_destroy(&watch->lock);
+	pthread_cond_destroy(&watch->drained);
 	g_free(watch);
 }
 
@@ -358,18 +359,18 @@ static gpointer run(gpointer data)
 		uint64_t asked;
 
 		wait_for_work(watch);
-		g_mutex_lock(&watch->lock);
+		pthread_mutex_lock(&watch->lock);
 		asked = watch->asked;
 		stopping = watch->stopping;
-		g_mutex_unlock(&watch->lock);
+		pthread_mutex_unlock(&watch->lock);
 		if (stopping)
 			break;
 		work(watch);
-		g_mutex_lock(&watch->lock);
+		pthread_mutex_lock(&watch->lock);
 		watch->shown = watch->stats;
 		watch->done = asked;
-		g_cond_broadcast(&watch->drained);
-		g_mutex_unlock(&watch->lock);
+		pthread_cond_broadcast(&watch->drained);
+		pthread_mutex_unlock(&watch->lock);
 	}
 	return NULL;
 }
@@ -385,9 +386,9 @@ void fsg_watch_stop(FsgWatch *watch)
 {
 	if (!watch->thread)
 		return;
-	g_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	watch->stopping = true;
-	g_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 	wake(watch);
 	g_thread_join(g_steal_pointer(&watch->thread));
 }
@@ -397,13 +398,13 @@ int fsg_watch_drain(FsgWatch *watch, int64_t deadline_us)
 	uint64_t mine;
 	bool in_time = true;
 
-	g_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	mine = ++watch->asked;
 	wake(watch);
 	while (watch->done < mine && in_time)
-		in_time = g_cond_wait_until(&watch->drained, &watch->lock, deadline_us);
+		in_time = cond_wait_until(&watch->drained, &watch->lock, deadline_us);
 	in_time = watch->done >= mine;
-	g_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 	return in_time ? 0 : -ETIMEDOUT;
 }
 
@@ -415,8 +416,8 @@ void fsg_watch_want_room(FsgWatch *watch)
 
 void fsg_watch_stats(FsgWatch *watch, FsgWatchStats *ret_stats)
 {
-	g_mutex_lock(&watch->lock);
+	pthread_mutex_lock(&watch->lock);
 	*ret_stats = watch->shown;
-	g_mutex_unlock(&watch->lock);
+	pthread_mutex_unlock(&watch->lock);
 	ret_stats->dirs = __atomic_load_n(&watch->marks, __ATOMIC_RELAXED);
 }
