@@ -2,6 +2,7 @@
 #include "fsgate/device.h"
 
 #include "common/fd-util.h"
+#include "common/syscall-wrap.h"
 #include "fsgate/request.h"
 #include "fsgate/view.h"
 
@@ -35,6 +36,20 @@ typedef struct {
 	uint32_t max_stack_depth;
 	uint32_t unused[6];
 } InitOut;
+
+/* What one thread writes before a reply is known to the one that reads the request which that reply made possible: the
+ * kernel stands between them, which ThreadSanitizer does not know. */
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+static int replies;
+#define REPLYING() ((void)__atomic_add_fetch(&replies, 1, __ATOMIC_RELEASE))
+#define ASKED()	   ((void)__atomic_load_n(&replies, __ATOMIC_ACQUIRE))
+#else
+#define REPLYING() ((void)0)
+#define ASKED()	   ((void)0)
+#endif
 
 struct FsgDevice {
 	int fd; /* a duplicate of libfuse's, which it may close at any unmount; owned */
@@ -77,6 +92,7 @@ ssize_t fsg_device_read(FsgDevice *device, void *buffer, size_t size)
 		return -EIO;
 	if (!device->initialised)
 		note_init(device, buffer, (size_t)got);
+	ASKED();
 	return got;
 }
 
@@ -132,6 +148,7 @@ static ssize_t io_writev(int fd, struct iovec *iov, int count, void *userdata)
 	const struct fuse_out_header *header = iov[0].iov_base;
 
 	(void)fd;
+	REPLYING();
 	if (!device->initialised && count == 2 && header->unique == device->init_unique &&
 	    header->error == 0 && iov[1].iov_len <= sizeof(InitOut)) {
 		const size_t asked = iov[0].iov_len + iov[1].iov_len;
@@ -155,6 +172,7 @@ static ssize_t io_splice_send(int from, off_t *from_offset, int to, off_t *to_of
 			      unsigned int flags, void *userdata)
 {
 	(void)to;
+	REPLYING();
 	return splice(from, from_offset, device_of(userdata)->fd, to_offset, size, flags);
 }
 
@@ -185,12 +203,14 @@ void fsg_device_free(FsgDevice *device)
 	g_free(device);
 }
 
+/* By the raw call: other threads are using these fds, which is the point, and ThreadSanitizer objects to it. */
 void fsg_device_abort(FsgDevice *device, struct fuse_session *fuse)
 {
-	int fd = fuse_session_fd(fuse);
+	const unsigned int fds[] = { (unsigned int)fuse_session_fd(fuse),
+				     (unsigned int)device->fd };
 
-	fd_close(&fd);
-	fd_close(&device->fd);
+	for (size_t i = 0; i < G_N_ELEMENTS(fds); i++)
+		(void)sys_close_range(fds[i], fds[i], 0);
 }
 
 int fsg_device_reply_error(FsgDevice *device, uint64_t unique, int errnum)

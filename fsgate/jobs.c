@@ -256,6 +256,12 @@ static FsgJob *take_ready(FsgJobs *jobs)
 
 /* --- lanes --- */
 
+/* Changed under the lock, read without it. */
+static void count_more(FsgJobs *jobs, int n)
+{
+	__atomic_add_fetch(&jobs->count, (unsigned int)n, __ATOMIC_RELAXED);
+}
+
 /* Behind those of its lane that wait already. false: past the bound. */
 static bool enqueue(FsgJobs *jobs, Lane *lane, const FsgJob *job, const void *request, size_t size)
 {
@@ -294,7 +300,7 @@ static FsgJob *take_next(FsgJobs *jobs, Lane *lane)
 		return NULL;
 	}
 	next->in_lane = true;
-	jobs->count += next->awaited;
+	count_more(jobs, next->awaited);
 	return next;
 }
 
@@ -339,7 +345,7 @@ bool fsg_jobs_begin(FsgJobs *jobs, const void *request, size_t size, bool may_wo
 	} else if (lane->busy < LIMIT_THREADS_PER_MOUNT && (may_work || lane->busy == 0)) {
 		works = job->in_lane = true;
 		lane->busy++;
-		jobs->count += job->awaited;
+		count_more(jobs, job->awaited);
 		link_job(jobs, job);
 	} else {
 		kept = enqueue(jobs, lane, job, request, size);
@@ -361,7 +367,7 @@ FsgJob *fsg_jobs_finish(FsgJobs *jobs, FsgJob *job)
 	pthread_mutex_lock(&jobs->lock);
 	unlink_job(job);
 	if (job->in_lane)
-		jobs->count -= job->awaited;
+		count_more(jobs, -(int)job->awaited);
 	ready = take_ready(jobs);
 	while (*end)
 		end = &(*end)->behind;

@@ -213,6 +213,12 @@ static void stop_sentinel(FsgLoop *loop)
 	loop->has_sentinel = false;
 }
 
+/* Under the lock; read without it. */
+static void set_width(FsgLoop *loop, unsigned int width)
+{
+	__atomic_store_n(&loop->width, width, __ATOMIC_RELAXED);
+}
+
 /* How long the last read waited tells how many readers there should be. */
 static void adjust_width(FsgLoop *loop, int64_t waited_ns, unsigned int *backlog)
 {
@@ -224,9 +230,9 @@ static void adjust_width(FsgLoop *loop, int64_t waited_ns, unsigned int *backlog
 		return;
 	pthread_mutex_lock(&loop->lock);
 	if (!more)
-		loop->width = MAX(loop->width, 2) - 1;
+		set_width(loop, MAX(loop->width, 2) - 1);
 	else if (loop->width < READERS_MOST)
-		loop->width++;
+		set_width(loop, loop->width + 1);
 	if (more && loop->readers + loop->calls < loop->width)
 		start = call_reader(loop);
 	pthread_mutex_unlock(&loop->lock);

@@ -138,7 +138,6 @@ static void add_name(GString *text, int dir, const char *name)
 static char *look(const char *path, int dir)
 {
 	GString *text = g_string_new(NULL);
-	g_autoptr(GPtrArray) listed = g_ptr_array_new_with_free_func(g_free);
 	DIR *stream = opendir(path);
 	struct dirent *d;
 	char name[16];

@@ -183,6 +183,7 @@ int main(int argc, char *argv[])
 	if (!session || fuse_session_mount(session, argv[1]) != 0 ||
 	    pthread_create(&thread, NULL, serve, session) != 0)
 		return 1;
+	pthread_detach(thread); /* it ends with the process */
 	do {
 		if (write(STDOUT_FILENO, "", 1) != 1 || read(STDIN_FILENO, &command, 1) != 1)
 			break;
