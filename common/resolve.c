@@ -54,7 +54,9 @@ int resolve_child(int dirfd, const char *name, bool cross_mounts)
 		if (r != -EAGAIN)
 			break;
 	}
-	if (r == -ENOSYS || r == -EPERM)
+	/* EXDEV: a mount on the entry; or the entry was moved out of the directory while it was opened, for then
+	 * the kernel finds it not beneath any more (tried). That must not be taken for a mount. */
+	if (r == -ENOSYS || r == -EPERM || (r == -EXDEV && !cross_mounts))
 		return child_without_openat2(dirfd, name, cross_mounts);
 	return r;
 }

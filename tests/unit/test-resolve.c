@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -20,6 +21,7 @@
 typedef struct {
 	char *path;
 	int fd;
+	int stop; /* atomic */
 } Tree;
 
 static int set_up(void **state)
@@ -154,6 +156,38 @@ static void a_mount_is_crossed_only_when_asked(void **state)
 	assert_true(crossed >= 0);
 }
 
+static void *move_to_and_fro(void *data)
+{
+	Tree *tree = data;
+
+	while (!g_atomic_int_get(&tree->stop))
+		if (renameat(tree->fd, "dir/sub", tree->fd, "sub") == 0)
+			(void)!renameat(tree->fd, "sub", tree->fd, "dir/sub");
+	return NULL;
+}
+
+/* The kernel says EXDEV of it too, now and then. */
+static void what_is_moved_away_meanwhile_is_no_mount(void **state)
+{
+	Tree *tree = *state;
+	FD_AUTO dir = openat(tree->fd, "dir", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	GThread *thread = g_thread_new("mover", move_to_and_fro, tree);
+	int found = 0, absent = 0, others = 0;
+
+	for (int i = 0; i < 20000; i++) {
+		FD_AUTO fd = resolve_child(dir, "sub", false);
+
+		found += fd >= 0;
+		absent += fd == -ENOENT;
+		others += fd < 0 && fd != -ENOENT;
+	}
+	g_atomic_int_set(&tree->stop, 1);
+	g_thread_join(thread);
+	(void)!renameat(tree->fd, "sub", tree->fd, "dir/sub"); /* where it was not left there */
+	assert_int_equal(others, 0);
+	assert_true(found > 0 && absent > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +197,7 @@ int main(void)
 		cmocka_unit_test(a_mount_is_crossed_only_when_asked),
 		cmocka_unit_test(a_look_gives_the_verdict_of_opening),
 		cmocka_unit_test(a_look_crosses_a_mount_only_when_asked),
+		cmocka_unit_test(what_is_moved_away_meanwhile_is_no_mount),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
