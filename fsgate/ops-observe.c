@@ -130,8 +130,8 @@ static void seen_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_
 	request.to_inode = fsg_req_inode(req, to);
 	request.to_name = new_name;
 	/* The kernel goes on believing what it has been told of the moved objects, by their new names. */
-	(void)fsg_told_add_recent(request.view->invalidate->told, to, new_name, 0, false);
-	(void)fsg_told_add_recent(request.view->invalidate->told, from, name, 0, false);
+	fsg_told_add_moved(request.view->invalidate->told, to, new_name);
+	fsg_told_add_moved(request.view->invalidate->told, from, name);
 	fsg_ops.rename(req, from, name, to, new_name, flags);
 }
 

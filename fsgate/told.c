@@ -68,8 +68,8 @@ static void drop_ended(FsgTold *told, int64_t now_us)
 /* The kernel counts from when it takes the reply, which is later than now: a margin. */
 #define MARGIN_US 200000
 
-bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t object,
-			 bool is_dir)
+static bool add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t object, bool is_dir,
+		       unsigned int most)
 {
 	FsgToldItem *item = item_new(dir, name, object, is_dir);
 	bool fits;
@@ -79,13 +79,25 @@ bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t
 	item->until_us = g_get_monotonic_time();
 	drop_ended(told, item->until_us);
 	item->until_us += (int64_t)(FSG_BELIEF_SHORT_S * 1e6) + MARGIN_US;
-	fits = told->recent.length < told->recent_most;
+	fits = told->recent.length < most;
 	if (fits)
 		g_queue_push_tail(&told->recent, item);
 	pthread_mutex_unlock(&told->lock);
 	if (!fits)
 		g_free(item);
 	return fits;
+}
+
+bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t object,
+			 bool is_dir)
+{
+	return add_recent(told, dir, name, object, is_dir, told->recent_most);
+}
+
+/* Within its time no more requests are served than these need. As a directory, for it may be one. */
+void fsg_told_add_moved(FsgTold *told, uint64_t dir, const char *name)
+{
+	(void)add_recent(told, dir, name, 0, true, UINT_MAX);
 }
 
 bool fsg_told_add_lasting(FsgTold *told, uint64_t dir, const char *name)

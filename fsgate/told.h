@@ -30,6 +30,8 @@ void fsg_told_free(FsgTold *told); /* NULL is allowed */
 /* Notes that this is believed from now on, for FSG_BELIEF_SHORT_S. false: there is no room. */
 bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t object,
 			 bool is_dir);
+/* Notes a name that an object was moved to, which may be believed for as long: room is made. */
+void fsg_told_add_moved(FsgTold *told, uint64_t dir, const char *name);
 /* Notes a name that is believed until it is taken back. false: there is no room. */
 bool fsg_told_add_lasting(FsgTold *told, uint64_t dir, const char *name);
 
