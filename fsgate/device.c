@@ -146,6 +146,7 @@ static ssize_t io_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
 	FsgDevice *device = device_of(userdata);
 	const struct fuse_out_header *header = iov[0].iov_base;
+	ssize_t r;
 
 	(void)fd;
 	REPLYING();
@@ -159,7 +160,11 @@ static ssize_t io_writev(int fd, struct iovec *iov, int count, void *userdata)
 	if (fsg_request_backing_id() > 0 && count == 2 && header->error == 0 &&
 	    iov[1].iov_len >= sizeof(OpenOut))
 		add_backing_id(&iov[1], fsg_request_backing_id());
-	return writev(device->fd, iov, count);
+	r = writev(device->fd, iov, count);
+	/* A notification about what the kernel has meanwhile: libfuse would complain on stderr of all but this. */
+	if (r < 0 && header->unique == 0 && errno != ENOSYS && errno != ENODEV)
+		errno = ENOENT;
+	return r;
 }
 
 static ssize_t io_read(int fd, void *buffer, size_t size, void *userdata)

@@ -29,9 +29,9 @@ typedef struct {
 	const char *swap_dir; /* where "d" and "evil" are exchanged */
 	const char *view_dir; /* where the other side works: the same directory in the view */
 	atomic_bool stop;
-	unsigned long swaps;
-	unsigned long reads;   /* of the inside file */
-	unsigned long escapes; /* of the outside one */
+	atomic_ulong swaps;
+	atomic_ulong reads;   /* of the inside file */
+	atomic_ulong escapes; /* of the outside one */
 } Race;
 
 static void *swapper(void *data)
