@@ -39,7 +39,7 @@
 #define LIMIT_SMALL_FILE_BYTES (256 * 1024)
 /* Threads of a gateway that may wait for one mount's host directory at once; further requests queue. */
 #define LIMIT_THREADS_PER_MOUNT 16
-/* Bytes of all queued requests of a gateway; further ones fail. */
+/* Bytes of the queued requests of one mount; further ones fail. */
 #define LIMIT_QUEUED_REQUEST_BYTES (64 * 1024 * 1024)
 /* Names that a session's gateway keeps in mind to take them back where an exec begins: as many as a large tree is
  * looked up by in a second; past this the next exec waits until the kernel has forgotten them. */

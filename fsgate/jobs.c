@@ -15,6 +15,7 @@
 typedef struct {
 	unsigned int busy;
 	FsgJob *first, *last; /* queued */
+	size_t queued_bytes;  /* of these, and of what is put off */
 } Lane;
 
 struct FsgJobs {
@@ -31,8 +32,8 @@ struct FsgJobs {
 	unsigned int n_lanes;
 	unsigned int count;
 	unsigned int put_off;
-	size_t queued_bytes;
-	bool asleep; /* the watchdog, until there is something to watch */
+	uint64_t round; /* of the watchdog's looks */
+	bool asleep;	/* the watchdog, until there is something to watch */
 	bool interrupts;
 	bool ending;
 };
@@ -75,6 +76,7 @@ FsgJobs *fsg_jobs_new(FsgView *view, FsgDevice *device, int take_tasks_fd)
 	jobs->n_lanes = count_lanes(view);
 	jobs->lanes = g_new0(Lane, jobs->n_lanes);
 	jobs->jobs.next = jobs->jobs.prev = &jobs->jobs;
+	jobs->round = 1; /* no job has had a look yet */
 	pthread_mutex_init(&jobs->lock, NULL);
 	cond_init(&jobs->wake);
 	return jobs;
@@ -223,7 +225,7 @@ static FsgJob *copy_job(FsgJobs *jobs, const FsgJob *job, const void *request, s
 	*copy = *job;
 	copy->request = g_memdup2(request, size);
 	copy->size = size;
-	jobs->queued_bytes += size;
+	jobs->lanes[job->lane].queued_bytes += size;
 	link_job(jobs, copy);
 	return copy;
 }
@@ -246,7 +248,7 @@ static FsgJob *take_ready(FsgJobs *jobs)
 			continue;
 		job->put_off = false;
 		jobs->put_off--;
-		jobs->queued_bytes -= job->size;
+		jobs->lanes[job->lane].queued_bytes -= job->size;
 		job->behind = NULL;
 		*end = job;
 		end = &job->behind;
@@ -262,12 +264,13 @@ static void count_more(FsgJobs *jobs, int n)
 	__atomic_add_fetch(&jobs->count, (unsigned int)n, __ATOMIC_RELAXED);
 }
 
-/* Behind those of its lane that wait already. false: past the bound. */
+/* Behind those of its lane that wait already. false: past the bound, which is each mount's own, for one that hangs must
+ * not fail another's requests. What the kernel gives back is always taken: it does not come again. */
 static bool enqueue(FsgJobs *jobs, Lane *lane, const FsgJob *job, const void *request, size_t size)
 {
 	FsgJob *copy;
 
-	if (jobs->queued_bytes + size > LIMIT_QUEUED_REQUEST_BYTES)
+	if (job->awaited && lane->queued_bytes + size > LIMIT_QUEUED_REQUEST_BYTES)
 		return false;
 	copy = copy_job(jobs, job, request, size);
 	if (lane->last)
@@ -289,7 +292,7 @@ static FsgJob *take_next(FsgJobs *jobs, Lane *lane)
 		if (!lane->first)
 			lane->last = NULL;
 		next->behind = NULL;
-		jobs->queued_bytes -= next->size;
+		lane->queued_bytes -= next->size;
 		if (!next->answered)
 			break;
 		unlink_job(next);
@@ -389,6 +392,7 @@ void fsg_jobs_interrupt(FsgJobs *jobs, uint64_t unique)
 		if (job->unique != unique)
 			continue;
 		job->interrupted = true;
+		job->round = 0; /* it is looked at once more */
 		jobs->interrupts = true;
 		pthread_cond_signal(&jobs->wake);
 	}
@@ -406,20 +410,32 @@ static bool is_given_up(const FsgJobs *jobs, const FsgJob *job, int64_t now)
 
 #define LOOK_AT_ONCE 64
 
-/* Copies of the requests to look at: old ones, and those whose process got a signal. Under the lock. */
-static size_t collect(FsgJobs *jobs, int64_t now, FsgJob *ret_jobs)
+/* Under the lock: those not looked at in this round, as many as there is room for. Gives how many there are then. */
+static size_t collect_some(FsgJobs *jobs, int64_t now, bool interrupted, FsgJob *ret_jobs, size_t n)
 {
-	size_t n = 0;
-
-	jobs->interrupts = false;
 	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs && n < LOOK_AT_ONCE;
 	     job = job->next) {
-		if (job->answered || !job->awaited ||
-		    (!job->interrupted && now - job->since_ms < WATCH_MS))
+		if (job->answered || !job->awaited || job->round == jobs->round ||
+		    job->interrupted != interrupted ||
+		    (!interrupted && now - job->since_ms < WATCH_MS))
 			continue;
-		jobs->interrupts |= job->interrupted;
+		jobs->interrupts |= interrupted;
+		job->round = jobs->round;
 		ret_jobs[n++] = *job;
 	}
+	return n;
+}
+
+/* Copies of the requests to look at: those whose process got a signal, then old ones. Where there are more than can be
+ * looked at at once, each gets its turn before any is looked at again. Under the lock. */
+static size_t collect(FsgJobs *jobs, int64_t now, FsgJob *ret_jobs)
+{
+	size_t n;
+
+	jobs->interrupts = false;
+	n = collect_some(jobs, now, true, ret_jobs, 0);
+	n = collect_some(jobs, now, false, ret_jobs, n);
+	jobs->round += n < LOOK_AT_ONCE;
 	return n;
 }
 

@@ -9,10 +9,6 @@
  * not do that either.
  *
  * The kernel holds a node, and an open file, for as long as it waits for the request that names them. One that the
- * watchdog has answered it does not wait for any more, while its thread still works on it: so whatever takes a node
- * or a file away (FORGET, RELEASE) is done after all older requests that name the node.
- *
- * The kernel holds a node, and an open file, for as long as it waits for the request that names them. One that the
  * watchdog has answered it does not wait for any more, while its thread still works on it. So what takes a node
  * or a file away (FORGET, RELEASE) is put off until all older requests that name the node are finished.
  *
@@ -37,6 +33,7 @@ struct FsgJob {
 	bool awaited; /* by a process: not a RELEASE */
 	bool interrupted;
 	bool answered;	     /* by the watchdog */
+	uint64_t round;	     /* in which it looked at it last */
 	FsgJob *prev, *next; /* all that there are */
 	FsgJob *behind;	     /* in its lane's queue, or in what fsg_jobs_finish() returns */
 	uint64_t nodes[2];   /* that it names, 0 for none */

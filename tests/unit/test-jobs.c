@@ -127,12 +127,37 @@ static void last_reader_works_only_in_an_idle_lane(void **state)
 	fsg_job_free(queued);
 }
 
+static struct fuse_in_header opcode_of(FsgInode *inode, uint64_t unique, uint32_t opcode)
+{
+	struct fuse_in_header header = request(inode, unique, 0);
+
+	header.opcode = opcode;
+	return header;
+}
+
+/* Finishes a full lane and all that waits for it. */
+static void work_off(FsgJobs *jobs, FsgJob *lane, unsigned int *done)
+{
+	for (unsigned int i = 0; i < LIMIT_THREADS_PER_MOUNT; i++) {
+		(*done)++;
+		for (FsgJob *job = fsg_jobs_finish(jobs, &lane[i]), *next; job; job = next) {
+			(*done)++;
+			next = fsg_jobs_finish(jobs, job);
+			fsg_job_free(job);
+		}
+	}
+}
+
 static void queue_has_a_bound(void **state)
 {
 	FsgJobs *jobs = *state;
 	const size_t size = LIMIT_QUEUED_REQUEST_BYTES / 4;
 	g_autofree char *big = g_malloc0(size);
-	FsgJob busy[LIMIT_THREADS_PER_MOUNT], unused;
+	/* of another node, so that nothing older has to be finished first */
+	FsgInode closed = { .kind = FSG_INODE_HOST, .anchor = &first_anchor };
+	const struct fuse_in_header release = opcode_of(&closed, 8, FUSE_RELEASE);
+	FsgJob busy[LIMIT_THREADS_PER_MOUNT], others[LIMIT_THREADS_PER_MOUNT], unused;
+	unsigned int done = 0;
 	Answer answer;
 
 	*(struct fuse_in_header *)big = request(&first, 7, 1);
@@ -145,11 +170,17 @@ static void queue_has_a_bound(void **state)
 	assert_true(next_answer(0, &answer));
 	assert_int_equal(answer.unique, 7);
 	assert_int_equal(answer.errnum, EIO);
+	/* What the kernel gives back is taken, and another mount's requests have their own bound. */
+	assert_false(fsg_jobs_begin(jobs, &release, sizeof release, true, &unused));
 	for (unsigned int i = 0; i < LIMIT_THREADS_PER_MOUNT; i++)
-		for (FsgJob *job = fsg_jobs_finish(jobs, &busy[i]), *next; job; job = next) {
-			next = fsg_jobs_finish(jobs, job);
-			fsg_job_free(job);
-		}
+		assert_true(begin(jobs, &second, i + 101, true, &others[i]));
+	assert_false(begin(jobs, &second, 201, true, &unused));
+	assert_false(next_answer(0, &answer));
+	work_off(jobs, others, &done);
+	assert_int_equal(done, LIMIT_THREADS_PER_MOUNT + 1);
+	done = 0;
+	work_off(jobs, busy, &done);
+	assert_int_equal(done, LIMIT_THREADS_PER_MOUNT + 5);
 }
 
 /* The pid of a process that has ended and is not reaped. */
@@ -203,6 +234,33 @@ static void ending_process_is_found_without_an_interrupt(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* However many living ones wait longer, signalled ones too. */
+static void ending_process_is_found_among_many_that_live(void **state)
+{
+	enum { MANY = 300 };
+	FsgJobs *jobs = *state;
+	pid_t child = ended_child();
+	const struct fuse_in_header dead = request(&first, 9, (uint32_t)child);
+	FsgJob busy[LIMIT_THREADS_PER_MOUNT], unused;
+	unsigned int done = 0;
+	Answer answer;
+
+	for (unsigned int i = 0; i < LIMIT_THREADS_PER_MOUNT; i++)
+		assert_true(begin(jobs, &first, i + 1000, true, &busy[i]));
+	for (unsigned int i = 0; i < MANY; i++) {
+		assert_false(begin(jobs, &first, i + 2000, true, &unused));
+		if (i % 2)
+			fsg_jobs_interrupt(jobs, i + 2000);
+	}
+	assert_false(fsg_jobs_begin(jobs, &dead, sizeof dead, true, &unused));
+	assert_int_equal(fsg_jobs_start_watchdog(jobs), 0);
+	assert_true(next_answer(10000, &answer));
+	assert_int_equal(answer.unique, 9);
+	work_off(jobs, busy, &done);
+	assert_int_equal(done, LIMIT_THREADS_PER_MOUNT + MANY);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void answered_in_the_queue_is_not_worked_on(void **state)
 {
 	FsgJobs *jobs = *state;
@@ -221,14 +279,6 @@ static void answered_in_the_queue_is_not_worked_on(void **state)
 	for (unsigned int i = 0; i < LIMIT_THREADS_PER_MOUNT; i++)
 		assert_null(fsg_jobs_finish(jobs, &busy[i]));
 	assert_int_equal(waitpid(child, NULL, 0), child);
-}
-
-static struct fuse_in_header opcode_of(FsgInode *inode, uint64_t unique, uint32_t opcode)
-{
-	struct fuse_in_header header = request(inode, unique, 0);
-
-	header.opcode = opcode;
-	return header;
 }
 
 /* What takes a node away comes after every older request that names it, however those are finished. */
@@ -305,6 +355,7 @@ int main(void)
 		TEST(queue_has_a_bound),
 		TEST(ending_process_is_answered_and_a_living_one_waits),
 		TEST(ending_process_is_found_without_an_interrupt),
+		TEST(ending_process_is_found_among_many_that_live),
 		TEST(answered_in_the_queue_is_not_worked_on),
 		TEST(what_takes_a_node_away_waits_for_older_ones),
 		TEST(a_list_of_nodes_waits_for_each_of_them),
