@@ -91,6 +91,11 @@ void fsg_identity_note(const struct fuse_ctx *caller)
 	noted = *caller;
 }
 
+struct fuse_ctx fsg_identity_noted(void)
+{
+	return noted;
+}
+
 uid_t fsg_identity_caller(void)
 {
 	return noted.uid;

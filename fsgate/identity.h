@@ -14,7 +14,8 @@
 /* Takes down whose request the calling thread works on from here. */
 void fsg_identity_note(const struct fuse_ctx *caller);
 
-/* That caller's user id. */
+/* That caller, for a thread that goes on with the request later; and the user id. */
+struct fuse_ctx fsg_identity_noted(void);
 uid_t fsg_identity_caller(void);
 
 /* Makes the calling thread act as whom the anchor says (no-op for a gateway that is not root). To be

@@ -7,6 +7,7 @@
 #include "fsgate/locks-internal.h"
 
 #include "common/limits.h"
+#include "fsgate/identity.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -22,6 +23,7 @@
 struct FsgLockWait {
 	FsgView *view;
 	FsgLockRequest request;
+	struct fuse_ctx caller; /* whom its thread acts as, where that is who asks */
 	FsgLockAnswer answer;
 	void *data;
 	FsgLockFile *file; /* a reference */
@@ -54,6 +56,7 @@ FsgLockWait *fsg_lock_wait_new(FsgView *view, const FsgLockRequest *request, Fsg
 
 	wait->view = view;
 	wait->request = *request;
+	wait->caller = fsg_identity_noted();
 	wait->answer = answer;
 	wait->data = data;
 	wait->file = fsg_lock_file_get(view->locks, &request->key, true);
@@ -150,6 +153,7 @@ static int try_host(FsgLocks *locks, FsgLockWait *wait, FsgLockDetails *ret_deta
 
 	wait->woken = false;
 	pthread_mutex_unlock(&locks->mutex);
+	fsg_identity_note(&wait->caller);
 	r = fsg_locks_set(wait->view, &wait->request, ret_details);
 	pthread_mutex_lock(&locks->mutex);
 	if (r == -EAGAIN) {

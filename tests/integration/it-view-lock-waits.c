@@ -389,6 +389,39 @@ static void a_gateway_that_ends_lets_go_of_all(void **state)
 	}
 }
 
+/* Where threads act as who asks: the one that takes the lock in the end does so too, on a description of its own. */
+static void waiting_works_where_callers_are_acted_for(void **state)
+{
+	static const int flags[] = { O_RDONLY, O_RDWR };
+	Fixture *f = *state;
+	g_autofree char *ws = view_fixture_path(f->view, "ws");
+	g_autofree char *policy = view_fixture_path(f->view, "policy");
+	g_autofree char *text =
+		g_strdup_printf("{\"version\": 1, \"filesystem\": {\"workspace_root\": \"%s\", "
+				"\"working_dir\": \"/workspace\", \"ownership\": \"host\"}}",
+				ws);
+
+	view_fixture_unmount(f->view);
+	view_fixture_write(f->view, "policy", text);
+	view_fixture_mount(f->view,
+			   (const char *const[]){ "--policy", policy, "--allow-other", NULL });
+	FOR_KINDS(kind) for (size_t i = 0; i < G_N_ELEMENTS(flags); i++)
+	{
+		LockPeer holder = lock_peer_new(), waiter = lock_peer_new();
+		int held = lock_peer_open(&holder, f->path[1], O_RDWR);
+		int wanted = lock_peer_open(&waiter, f->path[1], flags[i]);
+
+		assert_int_equal(lock_peer_try(&holder, kind, held, F_WRLCK, 0, 0), 0);
+		lock_peer_send(&waiter, kind, wanted, F_RDLCK, 0, 0);
+		assert_false(lock_peer_answered(&waiter, SHORT_MS));
+		assert_int_equal(lock_peer_try(&holder, kind, held, F_UNLCK, 0, 0), 0);
+		assert_int_equal(lock_peer_receive(&waiter), 0);
+		assert_int_equal(lock_peer_try(&holder, kind, held, F_WRLCK, 0, 0), -EAGAIN);
+		lock_peer_end(&waiter);
+		lock_peer_end(&holder);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -403,6 +436,7 @@ int main(void)
 		TEST(many_who_wait_hold_nobody_up),
 		TEST(no_count_is_lost_between_both_sides),
 		TEST(a_gateway_that_ends_lets_go_of_all),
+		TEST(waiting_works_where_callers_are_acted_for),
 	};
 	const struct rlimit fds = { 1024, 1024 };
 	int r = preflight_require((const char *const[]){ "root", "fuse", NULL });
