@@ -39,6 +39,10 @@
 #define LIMIT_SMALL_FILE_BYTES (256 * 1024)
 /* Threads of a gateway that may wait for one mount's host directory at once; further requests queue. */
 #define LIMIT_THREADS_PER_MOUNT 16
+/* Besides, of those whose length the client decides (copying, allocating, fsync). */
+#define LIMIT_LONG_THREADS_PER_MOUNT 8
+/* Bytes that one request copies at the most; who wants more asks again, as after any copy_file_range. */
+#define LIMIT_COPY_BYTES (64 * 1024 * 1024)
 /* Bytes of the queued requests of one mount; further ones fail. */
 #define LIMIT_QUEUED_REQUEST_BYTES (64 * 1024 * 1024)
 /* Names that a session's gateway keeps in mind to take them back where an exec begins: as many as a large tree is

@@ -28,7 +28,7 @@ struct FsgJobs {
 	pthread_mutex_t lock; /* for all that follows */
 	pthread_cond_t wake;  /* the watchdog */
 	FsgJob jobs;	      /* head of the ring */
-	Lane *lanes;	      /* [0] for what belongs to no mount, then by anchor id */
+	Lane *lanes;	      /* two for what belongs to no mount, then two for each anchor id */
 	unsigned int n_lanes;
 	unsigned int count;
 	unsigned int put_off;
@@ -52,6 +52,21 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* A mount's second lane is for what may take as long as the client likes: so that programs which do nothing but copy
+ * have not all of its threads. */
+#define LANES_PER_MOUNT 2
+
+static bool is_long(uint32_t opcode)
+{
+	return opcode == FUSE_COPY_FILE_RANGE || opcode == FUSE_FALLOCATE || opcode == FUSE_FSYNC ||
+	       opcode == FUSE_FSYNCDIR;
+}
+
+static unsigned int threads_most(unsigned int lane)
+{
+	return lane % LANES_PER_MOUNT ? LIMIT_LONG_THREADS_PER_MOUNT : LIMIT_THREADS_PER_MOUNT;
+}
+
 static unsigned int count_lanes(const FsgView *view)
 {
 	unsigned int most = 0;
@@ -63,7 +78,7 @@ static unsigned int count_lanes(const FsgView *view)
 		for (guint j = 0; anchor->aliases && j < anchor->aliases->len; j++)
 			most = MAX(most, ((FsgAnchor *)anchor->aliases->pdata[j])->id);
 	}
-	return most + 2;
+	return (most + 2) * LANES_PER_MOUNT;
 }
 
 FsgJobs *fsg_jobs_new(FsgView *view, FsgDevice *device, int take_tasks_fd)
@@ -144,9 +159,11 @@ static const FsgAnchor *anchor_of(const FsgJobs *jobs, const void *request, size
 
 static unsigned int lane_of(const FsgJobs *jobs, const void *request, size_t size)
 {
+	const struct fuse_in_header *header = request;
 	const FsgAnchor *anchor = anchor_of(jobs, request, size);
+	unsigned int lane = anchor ? (anchor->id + 1) * LANES_PER_MOUNT : 0;
 
-	return anchor && anchor->id + 1 < jobs->n_lanes ? anchor->id + 1 : 0;
+	return (lane < jobs->n_lanes ? lane : 0) + is_long(header->opcode);
 }
 
 bool fsg_jobs_asks_server(const FsgJobs *jobs, const void *request, size_t size)
@@ -345,7 +362,7 @@ bool fsg_jobs_begin(FsgJobs *jobs, const void *request, size_t size, bool may_wo
 	pthread_mutex_lock(&jobs->lock);
 	if (takes_away(header->opcode) && has_to_wait(jobs, request, size, &jobs->jobs)) {
 		put_off(jobs, job, request, size);
-	} else if (lane->busy < LIMIT_THREADS_PER_MOUNT && (may_work || lane->busy == 0)) {
+	} else if (lane->busy < threads_most(job->lane) && (may_work || lane->busy == 0)) {
 		works = job->in_lane = true;
 		lane->busy++;
 		count_more(jobs, job->awaited);

@@ -9,6 +9,7 @@
 #include "fsgate/request.h"
 
 #include "common/fd-util.h"
+#include "common/limits.h"
 #include "common/path-util.h"
 
 #include <errno.h>
@@ -422,7 +423,8 @@ void fsg_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 	if (copied == 0)
 		copied = fsg_view_act_as(to->inode->anchor);
 	if (copied == 0) {
-		copied = copy_file_range(from->fd, &offset_in, to->fd, &offset_out, length, 0);
+		copied = copy_file_range(from->fd, &offset_in, to->fd, &offset_out,
+					 MIN(length, LIMIT_COPY_BYTES), 0);
 		if (copied < 0)
 			copied = errno == EXDEV ? -EOPNOTSUPP : -errno;
 	}

@@ -114,6 +114,42 @@ static void full_lane_queues_in_order_and_others_go_on(void **state)
 	assert_int_equal(fsg_jobs_count(jobs), 0);
 }
 
+static struct fuse_in_header opcode_of(FsgInode *inode, uint64_t unique, uint32_t opcode)
+{
+	struct fuse_in_header header = request(inode, unique, 0);
+
+	header.opcode = opcode;
+	return header;
+}
+
+/* However long they take, and however many there are. */
+static void long_ones_leave_the_mount_its_threads(void **state)
+{
+	static const uint32_t opcodes[] = { FUSE_COPY_FILE_RANGE, FUSE_FALLOCATE, FUSE_FSYNC,
+					    FUSE_FSYNCDIR };
+	FsgJobs *jobs = *state;
+	FsgJob busy[LIMIT_LONG_THREADS_PER_MOUNT], job, unused, *queued;
+
+	for (unsigned int i = 0; i < LIMIT_LONG_THREADS_PER_MOUNT; i++) {
+		const struct fuse_in_header header =
+			opcode_of(&first, i + 1, opcodes[i % G_N_ELEMENTS(opcodes)]);
+
+		assert_true(fsg_jobs_begin(jobs, &header, sizeof header, true, &busy[i]));
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(opcodes); i++) {
+		const struct fuse_in_header header = opcode_of(&first, 50, opcodes[i]);
+
+		assert_false(fsg_jobs_begin(jobs, &header, sizeof header, true, &unused));
+	}
+	assert_true(begin(jobs, &first, 100, true, &job));
+	assert_null(fsg_jobs_finish(jobs, &job));
+	for (unsigned int i = 0; i < LIMIT_LONG_THREADS_PER_MOUNT; i++)
+		while ((queued = fsg_jobs_finish(jobs, &busy[i]))) {
+			busy[i] = *queued;
+			fsg_job_free(queued);
+		}
+}
+
 static void last_reader_works_only_in_an_idle_lane(void **state)
 {
 	FsgJobs *jobs = *state;
@@ -125,14 +161,6 @@ static void last_reader_works_only_in_an_idle_lane(void **state)
 	assert_non_null(queued);
 	assert_null(fsg_jobs_finish(jobs, queued));
 	fsg_job_free(queued);
-}
-
-static struct fuse_in_header opcode_of(FsgInode *inode, uint64_t unique, uint32_t opcode)
-{
-	struct fuse_in_header header = request(inode, unique, 0);
-
-	header.opcode = opcode;
-	return header;
 }
 
 /* Finishes a full lane and all that waits for it. */
@@ -351,6 +379,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(full_lane_queues_in_order_and_others_go_on),
+		TEST(long_ones_leave_the_mount_its_threads),
 		TEST(last_reader_works_only_in_an_idle_lane),
 		TEST(queue_has_a_bound),
 		TEST(ending_process_is_answered_and_a_living_one_waits),
