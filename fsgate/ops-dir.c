@@ -367,6 +367,8 @@ static void list(fuse_req_t req, FsgInode *inode, size_t size, off_t offset, Fsg
 	/* What was listed before an error is given; the error comes again with the next request. */
 	if (r < 0 && listing.at == buffer)
 		fsg_reply_result(req, FSG_OP_READDIR, r);
+	else if (plus)
+		fsg_reply_listing(req, view, buffer, (size_t)(listing.at - buffer));
 	else
 		fsg_reply_bytes(req, buffer, (size_t)(listing.at - buffer));
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <linux/fuse.h>
 
 /* What callers of file system calls expect to be told; README.md says when each is given. */
 static bool is_known_errno(int errnum)
@@ -118,6 +119,20 @@ void fsg_reply_none(fuse_req_t req)
 static void take_back(FsgView *view, uint64_t node_id)
 {
 	fsg_inode_forget(view->inodes, fsg_inode_from_id(view->inodes, node_id), 1);
+}
+
+void fsg_reply_listing(fuse_req_t req, FsgView *view, const char *listing, size_t size)
+{
+	if (fuse_reply_buf(req, listing, size) == 0)
+		return;
+	/* As libfuse has written it, each entry at a multiple of eight bytes. */
+	for (size_t at = 0; at < size;) {
+		const struct fuse_direntplus *entry = (const void *)(listing + at);
+
+		if (entry->entry_out.nodeid)
+			take_back(view, entry->entry_out.nodeid);
+		at += FUSE_DIRENTPLUS_SIZE(entry);
+	}
 }
 
 void fsg_reply_entry(fuse_req_t req, FsgView *view, const struct fuse_entry_param *entry)

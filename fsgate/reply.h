@@ -23,6 +23,8 @@ void fsg_reply_expire(const FsgView *view, fuse_ino_t ino);
 void fsg_reply_attr(fuse_req_t req, const struct stat *st, double timeout_s);
 void fsg_reply_text(fuse_req_t req, const char *text);
 void fsg_reply_bytes(fuse_req_t req, const void *data, size_t size);
+/* Of READDIRPLUS: the lookups in it are taken back if it did not arrive. */
+void fsg_reply_listing(fuse_req_t req, FsgView *view, const char *listing, size_t size);
 void fsg_reply_data_from_fd(fuse_req_t req, int fd, off_t offset, size_t size);
 void fsg_reply_lock(fuse_req_t req, const struct flock *lock);
 void fsg_reply_count(fuse_req_t req, size_t count);

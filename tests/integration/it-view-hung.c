@@ -1,9 +1,11 @@
 /* A source that hangs, as a network file system does: the other mounts of the view keep answering, whoever waits can be
  * killed, and when it goes on everything does. A test that failed would wait for ever; so each has an alarm. */
+#include "common/program-path.h"
 #include "lib/hang-fixture.h"
 #include "lib/preflight.h"
 #include "lib/workspace-fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -11,6 +13,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -278,6 +281,58 @@ static void readers_and_writers_can_be_killed(void **state)
 	close(fd);
 }
 
+/* How many inodes the gateway has, as it tells who asks for its status. */
+static long count_inodes(const Hung *h)
+{
+	g_autofree char *program = program_path("stella-fsgate");
+	const char *argv[] = { program, "status", "--json", h->view->mountpoint, NULL };
+	g_autofree char *out = NULL;
+	const char *at;
+
+	assert_true(g_spawn_sync(NULL, (char **)(uintptr_t)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+				 &out, NULL, NULL, NULL));
+	at = strstr(out, "\"inodes\"");
+	assert_non_null(at);
+	at += strcspn(at, "0123456789");
+	return strtol(at, NULL, 10);
+}
+
+typedef struct {
+	const Hung *h;
+	long inodes;
+} Expected;
+
+static bool has_so_many(void *data)
+{
+	const Expected *expected = data;
+
+	return count_inodes(expected->h) == expected->inodes;
+}
+
+/* What the kernel did not take it does not give back. */
+static void a_listing_that_came_too_late_leaves_nothing(void **state)
+{
+	Hung *h = *state;
+	Expected before = { .h = h };
+	pid_t pids[2] = { 0 };
+	DIR *dir = opendir(h->hung_path);
+
+	assert_non_null(dir);
+	before.inodes = count_inodes(h);
+	hang_fs_hang(&h->fs);
+	pids[0] = fork_helper();
+	if (pids[0] == 0)
+		_exit(readdir(dir) == NULL);
+	assert_true(wait_until(all_wait, pids, 5000));
+	kill_and_wait(pids);
+	hang_fs_go_on(&h->fs);
+	assert_true(wait_until(has_so_many, &before, 5000));
+	/* One that arrives has its names known. */
+	assert_non_null(readdir(dir));
+	assert_true(count_inodes(h) > before.inodes);
+	closedir(dir);
+}
+
 static bool is_unmounted(void *data)
 {
 	const Hung *h = data;
@@ -313,6 +368,7 @@ int main(void)
 		TEST(more_who_wait_than_there_are_threads_do_not_stop_the_other_mount),
 		TEST(who_waits_can_be_killed),
 		TEST(readers_and_writers_can_be_killed),
+		TEST(a_listing_that_came_too_late_leaves_nothing),
 		TEST(a_view_with_a_hung_source_can_be_ended),
 	};
 	int r = preflight_require((const char *const[]){ "root", "fuse", NULL });
