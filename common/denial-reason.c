@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const names[_DENIAL_N] = {
-#define DENIAL_REASON_NAME(id, text, meaning) [DENIAL_##id] = text,
+#define DENIAL_REASON_NAME(id, text, meaning) [DENIAL_##id] = (text),
 	DENIAL_REASONS(DENIAL_REASON_NAME)
 #undef DENIAL_REASON_NAME
 };
