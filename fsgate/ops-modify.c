@@ -32,13 +32,27 @@ static int begin_make(FsgView *view, FsgOp op, FsgInode *dir, const char *name)
 	return fsg_get_dir_fd(view, dir);
 }
 
-static void finish_make(fuse_req_t req, FsgOp op, FsgInode *dir, const char *name, int r)
+/* The entry of what was made, unless something of another type has its name by now: such an answer the kernel does not
+ * take, and does not give back the look-up in it. */
+static int look_up_made(FsgView *view, FsgInode *dir, const char *name, mode_t type,
+			struct fuse_entry_param *ret_entry)
+{
+	int r = fsg_lookup(view, dir, name, ret_entry);
+
+	if (r < 0 || (ret_entry->attr.st_mode & S_IFMT) == type)
+		return r;
+	fsg_inode_forget(view->inodes, fsg_inode_from_id(view->inodes, ret_entry->ino), 1);
+	return -ENOENT; /* what was made is gone */
+}
+
+static void finish_make(fuse_req_t req, FsgOp op, FsgInode *dir, const char *name, mode_t type,
+			int r)
 {
 	FsgView *view = fsg_req_view(req);
 	struct fuse_entry_param entry;
 
 	if (r == 0)
-		r = fsg_lookup(view, dir, name, &entry);
+		r = look_up_made(view, dir, name, type, &entry);
 	if (r < 0)
 		fsg_reply_result(req, op, r);
 	else
@@ -58,7 +72,7 @@ void fsg_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 			    : -errno;
 		fsg_inode_put_fd(view->inodes, dir);
 	}
-	finish_make(req, FSG_OP_MKDIR, dir, name, r);
+	finish_make(req, FSG_OP_MKDIR, dir, name, S_IFDIR, r);
 }
 
 void fsg_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
@@ -81,7 +95,7 @@ void fsg_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 				    : -errno;
 		fsg_inode_put_fd(view->inodes, dir);
 	}
-	finish_make(req, FSG_OP_MKNOD, dir, name, r);
+	finish_make(req, FSG_OP_MKNOD, dir, name, type, r);
 }
 
 void fsg_op_symlink(fuse_req_t req, const char *text, fuse_ino_t parent, const char *name)
@@ -95,7 +109,7 @@ void fsg_op_symlink(fuse_req_t req, const char *text, fuse_ino_t parent, const c
 		r = symlinkat(text, r, name) == 0 ? 0 : -errno;
 		fsg_inode_put_fd(view->inodes, dir);
 	}
-	finish_make(req, FSG_OP_SYMLINK, dir, name, r);
+	finish_make(req, FSG_OP_SYMLINK, dir, name, S_IFLNK, r);
 }
 
 /* The object that a name stands for before it is removed or moved. */
@@ -283,5 +297,5 @@ void fsg_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *
 
 	if (r == 0)
 		r = link_work(fsg_req_view(req), inode, dir, name);
-	finish_make(req, FSG_OP_LINK, dir, name, r);
+	finish_make(req, FSG_OP_LINK, dir, name, inode->type, r);
 }

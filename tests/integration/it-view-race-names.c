@@ -146,6 +146,50 @@ static void files_are_made_while_the_agent_moves_their_parent(void **state)
 	parent_race(*state, true);
 }
 
+/* --- what was just made is exchanged for something of another type --- */
+
+static void *exchange_made(void *data)
+{
+	Race *race = data;
+	int dir = open_changer(race);
+
+	close(openat(dir, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	while (!atomic_load(&race->stop))
+		race->changes += renameat2(dir, "made0", dir, "file", RENAME_EXCHANGE) == 0 ||
+				 renameat2(dir, "made1", dir, "file", RENAME_EXCHANGE) == 0;
+	close(dir);
+	return NULL;
+}
+
+static void *make_and_remove(void *data)
+{
+	static atomic_uint number;
+	Race *race = data;
+	unsigned int n = atomic_fetch_add(&number, 1) % 2;
+	const char *name = n ? "made1" : "made0";
+	int dir = open_worker(race);
+
+	while (!atomic_load(&race->stop)) {
+		if ((n ? mkdirat(dir, name, 0755) : symlinkat("nowhere", dir, name)) == 0)
+			race->done++;
+		else
+			note_error(race);
+		if (unlinkat(dir, name, 0) != 0)
+			(void)!unlinkat(dir, name, AT_REMOVEDIR); /* whatever it is now */
+	}
+	close(dir);
+	return NULL;
+}
+
+/* A name that holds something else than was made is no error that no caller expects. */
+static void what_was_made_is_exchanged_by_the_host(void **state)
+{
+	const Workspace *ws = *state;
+	Race race = { .changer = ws->host, .worker = ws->inside };
+
+	run(&race, exchange_made, make_and_remove);
+}
+
 /* --- a file that is replaced while others open it --- */
 
 /* A block of one letter, under the name of a file that everybody opens: by rename and by hard link in turn. */
@@ -315,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(files_are_made_while_the_host_moves_their_parent),
 		TEST(files_are_made_while_the_agent_moves_their_parent),
+		TEST(what_was_made_is_exchanged_by_the_host),
 		TEST(files_are_whole_while_the_host_replaces_them),
 		TEST(files_are_whole_while_the_agent_replaces_them),
 		TEST(a_mounted_directory_is_exchanged_for_a_link),
