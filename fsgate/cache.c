@@ -10,6 +10,9 @@
 #include <sys/vfs.h>
 
 #define FOR_EVER_S (365.0 * 24 * 3600)
+/* What is watched: asked for again now and then, for the thread that tells may be held up in the kernel (a process that
+ * lists a directory into memory that hangs holds that directory, and who tells of it). */
+#define WATCHED_S FSG_WATCH_FILE_S
 
 /* Nobody else changes it, so nothing has to be told. Any other number but 0 is a generation of watches. */
 #define TRUST_ALONE UINT_MAX
@@ -62,7 +65,13 @@ static bool holds(const FsgView *view, FsgTrust trust)
 {
 	if (trust == 0 || trust == TRUST_ALONE)
 		return trust == TRUST_ALONE;
-	return trust == fsg_watch_generation(view->invalidate->watch);
+	return trust == fsg_watch_generation(view->invalidate->watch) &&
+	       !fsg_watch_is_late(view->invalidate->watch);
+}
+
+static double name_s(FsgTrust trust)
+{
+	return trust == TRUST_ALONE ? FOR_EVER_S : WATCHED_S;
 }
 
 /* Of file systems that are not known nothing is said. Positions in a directory of tmpfs are counted from its start before Linux 6.6: where names come and go they mean
@@ -129,9 +138,7 @@ static double long_attr_s(const FsgView *view, const FsgInode *inode, const stru
 		return 0;
 	if (trust == TRUST_ALONE)
 		return one_name || !view->has_near ? FOR_EVER_S : 0;
-	if (inode->type == S_IFDIR)
-		return FOR_EVER_S;
-	return one_name ? FSG_WATCH_FILE_S : 0;
+	return one_name ? WATCHED_S : 0;
 }
 
 void fsg_cache_entry(FsgView *view, FsgInode *dir, const char *name, FsgTrust trust,
@@ -152,7 +159,7 @@ void fsg_cache_entry(FsgView *view, FsgInode *dir, const char *name, FsgTrust tr
 	entry->entry_timeout = 0;
 	if (holds(view, trust) &&
 	    (is_dir || entry->attr.st_nlink == 1 || keep_in_mind(view, dir_id, name, trust)))
-		entry->entry_timeout = FOR_EVER_S;
+		entry->entry_timeout = name_s(trust);
 	if (entry->attr_timeout > 0 && entry->entry_timeout > 0)
 		return;
 	missing = short_s(view, dir_id, entry->entry_timeout > 0 ? "" : name,
@@ -168,7 +175,7 @@ double fsg_cache_missing_s(FsgView *view, FsgInode *dir, const char *name, FsgTr
 	uint64_t dir_id = fsg_inode_id(view->inodes, dir);
 
 	if (holds(view, trust) && keep_in_mind(view, dir_id, name, trust))
-		return FOR_EVER_S;
+		return name_s(trust);
 	return short_s(view, dir_id, name, 0, false);
 }
 

@@ -241,16 +241,16 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 	if (!session)
 		return true;
 	fsg_session_unmount(session);
-	if (session->loop && (!fsg_loop_wait(session->loop, timeout_ms) ||
-			      !fsg_locks_stop(session->view->locks, timeout_ms))) {
+	/* Who tells the kernel what changed uses the session that libfuse is about to free. */
+	if ((session->loop && (!fsg_loop_wait(session->loop, timeout_ms) ||
+			       !fsg_locks_stop(session->view->locks, timeout_ms))) ||
+	    (session->device && !fsg_invalidate_stop(session->view, timeout_ms))) {
 		fsg_device_abort(session->device, session->fuse);
 		return false;
 	}
 	fsg_loop_free(session->loop);
-	if (session->fuse) {
-		fsg_invalidate_stop(session->view);
+	if (session->fuse)
 		fuse_session_destroy(session->fuse);
-	}
 	session->view->device = NULL;
 	session->view->passthrough = NULL;
 	fsg_passthrough_free(session->passthrough);

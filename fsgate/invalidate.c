@@ -79,6 +79,8 @@ static gpointer run(gpointer data)
 		invalidate->done = asked;
 		pthread_cond_broadcast(&invalidate->changed);
 	}
+	invalidate->ended = true;
+	pthread_cond_broadcast(&invalidate->changed);
 	pthread_mutex_unlock(&invalidate->lock);
 	return NULL;
 }
@@ -94,19 +96,26 @@ int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse)
 	return invalidate->watch ? fsg_watch_start(invalidate->watch, fuse) : 0;
 }
 
-void fsg_invalidate_stop(FsgView *view)
+bool fsg_invalidate_stop(FsgView *view, int timeout_ms)
 {
 	FsgInvalidate *invalidate = view->invalidate;
+	int64_t until_us = g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
+	bool in_time = true, ended;
 
-	if (invalidate->watch)
-		fsg_watch_stop(invalidate->watch);
+	if (invalidate->watch && !fsg_watch_stop(invalidate->watch, timeout_ms))
+		return false;
 	if (!invalidate->thread)
-		return;
+		return true;
 	pthread_mutex_lock(&invalidate->lock);
 	invalidate->stopping = true;
 	pthread_cond_broadcast(&invalidate->changed);
+	while (!invalidate->ended && in_time)
+		in_time = cond_wait_until(&invalidate->changed, &invalidate->lock, until_us);
+	ended = invalidate->ended;
 	pthread_mutex_unlock(&invalidate->lock);
-	g_thread_join(g_steal_pointer(&invalidate->thread));
+	if (ended)
+		g_thread_join(g_steal_pointer(&invalidate->thread));
+	return ended;
 }
 
 static int wait_for_recent(FsgInvalidate *invalidate, uint64_t mine, int64_t deadline_us)

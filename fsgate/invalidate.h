@@ -21,6 +21,7 @@ struct FsgInvalidate {
 	pthread_cond_t changed;
 	uint64_t asked, done; /* under lock */
 	bool stopping;	      /* under lock */
+	bool ended;	      /* the thread; under lock */
 };
 
 FsgInvalidate *fsg_invalidate_new(FsgView *view);
@@ -28,7 +29,8 @@ void fsg_invalidate_free(FsgInvalidate *invalidate); /* NULL is allowed */
 
 /* The threads: started before the first request is served, stopped after the last. 0 or -errno. */
 int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse);
-void fsg_invalidate_stop(FsgView *view);
+/* Waits at most timeout_ms for each; false: one is held up in the kernel, and only the end of the process is left. */
+bool fsg_invalidate_stop(FsgView *view, int timeout_ms);
 
 /* Makes visible in the view what the host had changed before the call: what the kernel may still believe from
  * before is given up. Blocks for at most timeout_ms. 0; -ETIMEDOUT when it did not get that far (a

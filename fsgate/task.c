@@ -48,26 +48,22 @@ static const char *find_stat_field(const char *stat, int n)
 	return field ? field + 1 : NULL;
 }
 
-static bool has_kill_pending(const char *status, const char *label)
-{
-	const char *line = strstr(status, label);
-
-	return line && (strtoull(line + strlen(label), NULL, 16) & 1ull << (SIGKILL - 1));
-}
+/* Of the first 31 signals, those pending for the task; when a signal is going to end the process, SIGKILL is
+ * made pending for each of its tasks. */
+#define FIELD_FLAGS   9
+#define FIELD_PENDING 31
 
 bool fsg_task_is_dying(int tasks_fd, uint32_t tid)
 {
-	char text[4096];
-	const char *flags;
+	char text[1024];
+	const char *flags, *pending;
 
-	if (read_task_file(tasks_fd, tid, "status", text, sizeof text) < 0)
-		return false;
-	if (has_kill_pending(text, "\nSigPnd:\t") || has_kill_pending(text, "\nShdPnd:\t"))
-		return true;
 	if (read_task_file(tasks_fd, tid, "stat", text, sizeof text) < 0)
 		return false;
-	flags = find_stat_field(text, 9);
-	return flags && (strtoul(flags, NULL, 10) & TASK_EXITING);
+	flags = find_stat_field(text, FIELD_FLAGS);
+	pending = find_stat_field(text, FIELD_PENDING);
+	return (flags && (strtoul(flags, NULL, 10) & TASK_EXITING)) ||
+	       (pending && (strtoul(pending, NULL, 10) & 1ul << (SIGKILL - 1)));
 }
 
 int fsg_task_cpu(int tasks_fd, uint32_t tid)

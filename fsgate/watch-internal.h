@@ -23,6 +23,8 @@ struct FsgWatch {
 	pthread_mutex_t lock;
 	pthread_cond_t drained;
 	uint64_t asked, done;
+	bool ended;	    /* the thread; under lock */
+	int64_t working_us; /* since when the thread tells the kernel; 0: it waits. Atomic */
 	bool stopping;
 	FsgWatchStats shown;
 	/* of the thread */

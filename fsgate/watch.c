@@ -125,6 +125,16 @@ unsigned int fsg_watch_generation(const FsgWatch *watch)
 	return __atomic_load_n(&watch->generation, __ATOMIC_ACQUIRE);
 }
 
+/* How long telling the kernel may take. */
+#define LATE_US 500000
+
+bool fsg_watch_is_late(const FsgWatch *watch)
+{
+	int64_t since_us = __atomic_load_n(&watch->working_us, __ATOMIC_RELAXED);
+
+	return since_us != 0 && g_get_monotonic_time() - since_us > LATE_US;
+}
+
 static void wake(FsgWatch *watch)
 {
 	(void)eventfd_write(watch->wake_fd, 1); /* full: it is awake */
@@ -365,13 +375,19 @@ static gpointer run(gpointer data)
 		pthread_mutex_unlock(&watch->lock);
 		if (stopping)
 			break;
+		__atomic_store_n(&watch->working_us, g_get_monotonic_time(), __ATOMIC_RELAXED);
 		work(watch);
+		__atomic_store_n(&watch->working_us, 0, __ATOMIC_RELAXED);
 		pthread_mutex_lock(&watch->lock);
 		watch->shown = watch->stats;
 		watch->done = asked;
 		pthread_cond_broadcast(&watch->drained);
 		pthread_mutex_unlock(&watch->lock);
 	}
+	pthread_mutex_lock(&watch->lock);
+	watch->ended = true;
+	pthread_cond_broadcast(&watch->drained);
+	pthread_mutex_unlock(&watch->lock);
 	return NULL;
 }
 
@@ -382,15 +398,23 @@ int fsg_watch_start(FsgWatch *watch, struct fuse_session *fuse)
 	return watch->thread ? 0 : -EAGAIN;
 }
 
-void fsg_watch_stop(FsgWatch *watch)
+bool fsg_watch_stop(FsgWatch *watch, int timeout_ms)
 {
+	int64_t until_us = g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
+	bool in_time = true, ended;
+
 	if (!watch->thread)
-		return;
+		return true;
 	pthread_mutex_lock(&watch->lock);
 	watch->stopping = true;
-	pthread_mutex_unlock(&watch->lock);
 	wake(watch);
-	g_thread_join(g_steal_pointer(&watch->thread));
+	while (!watch->ended && in_time)
+		in_time = cond_wait_until(&watch->drained, &watch->lock, until_us);
+	ended = watch->ended;
+	pthread_mutex_unlock(&watch->lock);
+	if (ended)
+		g_thread_join(g_steal_pointer(&watch->thread));
+	return ended;
 }
 
 int fsg_watch_drain(FsgWatch *watch, int64_t deadline_us)

@@ -35,13 +35,16 @@ void fsg_watch_free(FsgWatch *watch); /* NULL is allowed */
 
 /* The thread. 0 or -errno. */
 int fsg_watch_start(FsgWatch *watch, struct fuse_session *fuse);
-void fsg_watch_stop(FsgWatch *watch);
+/* Waits at most timeout_ms; false: the thread is held up in the kernel, and only the end of the process is left. */
+bool fsg_watch_stop(FsgWatch *watch, int timeout_ms);
 
 /* Makes sure that the directory, whose O_PATH fd is dirfd, is watched. Its answer is good for what is looked at
  * afterwards: 0 when it is not watched, else a number to be compared with fsg_watch_generation() when the result is
  * given out, for marks may be given up meanwhile. */
 unsigned int fsg_watch_dir(FsgWatch *watch, FsgInode *dir, int dirfd);
 unsigned int fsg_watch_generation(const FsgWatch *watch);
+/* Whether the thread has been held up for so long that nothing may be believed because of it. */
+bool fsg_watch_is_late(const FsgWatch *watch);
 /* The same for what is asked of an object that the kernel knows already; marks nothing. */
 unsigned int fsg_watch_object(FsgWatch *watch, FsgInode *inode);
 /* What events call the object (fd, name), a link itself, or that of fd when the name is ""; 0 when it cannot be said. */
