@@ -89,6 +89,14 @@ static void drop_if_unused(FsgInodeTable *table, FsgInode *inode, FsgInode **dea
 
 static void inode_free(FsgInode *inode)
 {
+	/* Only at the end of the view, when a RELEASE comes no more. */
+	while (inode->files) {
+		FsgFile *file = inode->files;
+
+		inode->files = file->next;
+		fd_close(&file->fd);
+		g_free(file);
+	}
 	if (!inode->fd_borrowed)
 		fd_close(&inode->fd);
 	g_free(inode->stamp);
