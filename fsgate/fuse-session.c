@@ -207,15 +207,20 @@ int fsg_session_end_fd(const FsgSession *session)
 	return fsg_loop_end_fd(session->loop);
 }
 
+static bool connection_has_ended(const FsgSession *session)
+{
+	struct pollfd device = { .fd = fuse_session_fd(session->fuse) };
+
+	return poll(&device, 1, 0) == 1 && (device.revents & POLLERR);
+}
+
 /* A device number is given again as soon as its view has gone, but then our connection has ended too. */
 bool fsg_session_is_mounted(const FsgSession *session)
 {
 	g_autoptr(FsgViewMount) now = fsg_view_mount_find(session->view->mountpoint);
-	struct pollfd device = { .fd = fuse_session_fd(session->fuse) };
 
 	return now && session->mount && now->dev_major == session->mount->dev_major &&
-	       now->dev_minor == session->mount->dev_minor &&
-	       !(poll(&device, 1, 0) == 1 && (device.revents & POLLERR));
+	       now->dev_minor == session->mount->dev_minor && !connection_has_ended(session);
 }
 
 void fsg_session_unmount(FsgSession *session)
@@ -249,8 +254,13 @@ bool fsg_session_free(FsgSession *session, int timeout_ms)
 		return false;
 	}
 	fsg_loop_free(session->loop);
-	if (session->fuse)
+	if (session->fuse) {
+		/* Frees the mountpoint's name, which libfuse keeps when somebody else has unmounted; there is
+		 * nothing that this could unmount. */
+		if (connection_has_ended(session))
+			fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
+	}
 	session->view->device = NULL;
 	session->view->passthrough = NULL;
 	fsg_passthrough_free(session->passthrough);

@@ -75,6 +75,12 @@ stat -c 'owner: %u' mnt/workspace/made
 "$FSGATE" unmount mnt
 echo "unmounted: $?"
 mountpoint -q mnt || echo "gone"
+"$FSGATE" mount -f --workspace ws mnt >/dev/null 2>gateway.err &
+gateway=$!
+for i in $(seq 100); do mountpoint -q mnt && break; sleep 0.1; done
+"$FSGATE" unmount mnt
+wait $gateway
+echo "ended: $?, saying '$(cat gateway.err)'"
 END
 export FSGATE RO=$tmp/ro
 expect_status 0 as bash "$tmp/look.sh"
@@ -84,6 +90,7 @@ expect_line out 'read-only'
 expect_line out "owner: $USER_ID"
 expect_line out 'unmounted: 0'
 expect_line out 'gone'
+expect_line out "ended: 0, saying ''"
 check_equal "on the host" "$(cat "$home/ws/made"; stat -c %u "$home/ws/made")" "$(printf 'made\n%s' $USER_ID)"
 
 echo "--- what is missing is said in one line"
