@@ -77,10 +77,13 @@ static Known find(FsgWatch *watch, uint64_t id, bool forget)
 	return known;
 }
 
+/* A name is to be asked for again, not dropped: who has its object open would see it as deleted, and who works in it
+ * would lose the path. */
 static void take_names(FsgWatch *watch, const Known *dirs, const char *name)
 {
 	for (unsigned int i = 0; i < dirs->count; i++) {
-		fsg_notify_name(watch->fuse, dirs->ids[i], name);
+		if (!fsg_notify_expire(watch->fuse, dirs->ids[i], name))
+			fsg_notify_name(watch->fuse, dirs->ids[i], name);
 		fsg_notify_object(watch->fuse, dirs->ids[i], true);
 	}
 	watch->stats.notified += dirs->count * 2;
