@@ -5,7 +5,6 @@
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "fsgate/jobs.h"
-#include "fsgate/placement.h"
 #include "fsgate/request.h"
 
 #include <errno.h>
@@ -37,7 +36,6 @@
 struct FsgLoop {
 	FsgLoopConfig config;
 	FsgJobs *jobs;
-	FsgPlacement *placement;
 	int end_fd; /* eventfd */
 	pthread_t sentinel;
 	bool has_sentinel;
@@ -70,7 +68,6 @@ FsgLoop *fsg_loop_new(const FsgLoopConfig *config)
 
 	loop->config = *config;
 	loop->end_fd = eventfd(0, EFD_CLOEXEC);
-	loop->placement = fsg_placement_new(config->take_tasks_fd);
 	loop->jobs = fsg_jobs_new(config->view, config->device, config->take_tasks_fd);
 	pthread_mutex_init(&loop->lock, NULL);
 	cond_init(&loop->gone);
@@ -89,7 +86,6 @@ void fsg_loop_free(FsgLoop *loop)
 	stop_sentinel(loop);
 	fsg_jobs_stop_watchdog(loop->jobs);
 	fsg_jobs_free(loop->jobs);
-	fsg_placement_free(loop->placement);
 	pthread_cond_destroy(&loop->wake);
 	pthread_cond_destroy(&loop->called);
 	pthread_cond_destroy(&loop->gone);
@@ -308,9 +304,6 @@ static bool serve(FsgLoop *loop, void *request, size_t size)
 		process(loop, request, size);
 		return true;
 	}
-	/* Nobody waits for a RELEASE: it says nothing about who asks for what. */
-	if (header->opcode != FUSE_RELEASE && header->opcode != FUSE_RELEASEDIR)
-		fsg_placement_note(loop->placement, header->pid, fsg_jobs_count(loop->jobs));
 	leave_readers(loop);
 	slow = is_long(header) || fsg_jobs_asks_server(loop->jobs, request, size);
 	replaced = !slow || ensure_reader(loop);
@@ -336,14 +329,12 @@ static void note_end(FsgLoop *loop, ssize_t r)
 /* Until the connection ends or there are enough readers. */
 static void read_requests(FsgLoop *loop, void *buffer)
 {
-	int held = FSG_PLACEMENT_UNKNOWN;
 	unsigned int backlog = 0;
 
 	for (;;) {
 		int64_t before;
 		ssize_t got;
 
-		fsg_placement_apply(loop->placement, &held);
 		before = now_ns();
 		got = fsg_device_read(loop->config.device, buffer, FSG_DEVICE_REQUEST_MOST);
 		if (got == -EAGAIN)

@@ -65,14 +65,3 @@ bool fsg_task_is_dying(int tasks_fd, uint32_t tid)
 	return (flags && (strtoul(flags, NULL, 10) & TASK_EXITING)) ||
 	       (pending && (strtoul(pending, NULL, 10) & 1ul << (SIGKILL - 1)));
 }
-
-int fsg_task_cpu(int tasks_fd, uint32_t tid)
-{
-	char text[1024];
-	const char *field;
-
-	if (read_task_file(tasks_fd, tid, "stat", text, sizeof text) < 0)
-		return -1;
-	field = find_stat_field(text, 39);
-	return field ? atoi(field) : -1;
-}

@@ -10,6 +10,3 @@ int fsg_tasks_open(void);
 /* Whether the task is being killed or is ending, so that it will not use an answer. false when nothing can be found
  * out, as of a task that is not there (one that waits cannot be gone, but it may be hidden: hidepid). */
 bool fsg_task_is_dying(int tasks_fd, uint32_t tid);
-
-/* The processor that it ran on last, or -1. */
-int fsg_task_cpu(int tasks_fd, uint32_t tid);

@@ -3,7 +3,6 @@
 
 #include "common/fd-util.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -67,31 +66,12 @@ static void nothing_found_out_is_not_dying(void **state)
 	assert_false(fsg_task_is_dying(-1, (uint32_t)getpid()));
 }
 
-static void processor_is_the_one_it_runs_on(void **state)
-{
-	FD_AUTO tasks = fsg_tasks_open();
-	cpu_set_t before, one;
-	int cpu = 0;
-
-	(void)state;
-	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-	while (!CPU_ISSET(cpu, &before))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-	assert_int_equal(fsg_task_cpu(tasks, (uint32_t)gettid()), cpu);
-	assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
-	assert_int_equal(fsg_task_cpu(tasks, 0x7ffffff0u), -1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(living_process_is_not_dying),
 		cmocka_unit_test(ended_process_is_dying),
 		cmocka_unit_test(nothing_found_out_is_not_dying),
-		cmocka_unit_test(processor_is_the_one_it_runs_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
