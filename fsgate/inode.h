@@ -63,9 +63,9 @@ struct FsgInode {
 	/* under the table's lock */
 	uint64_t lookups;
 	unsigned int refs;
-	FsgLinkKind link_kind; /* of a link, whose text never changes */
-	FsgFile *files;	       /* open ones: who has one may use the object wherever it is */
-	FsgInode *parent;      /* a reference; NULL for roots of anchors and for nodes */
+	unsigned int watch_state; /* of a directory: whether it is watched (watch.h) */
+	FsgFile *files;		  /* open ones: who has one may use the object wherever it is */
+	FsgInode *parent;	  /* a reference; NULL for roots of anchors and for nodes */
 	char *name;
 	FsgNode *node;	       /* the tree node laid over it, or whose form it is; or NULL */
 	int fd;		       /* O_PATH, or -1 when it is not cached */
@@ -73,15 +73,14 @@ struct FsgInode {
 	FsgInode *lru_prev, *lru_next; /* among the cached and not pinned */
 	bool fd_pinned;	  /* must not be closed: an anchor's root, or unlinked and still in use */
 	bool fd_borrowed; /* it is the anchor's own, which never closes (then pinned too) */
+	FsgLinkKind link_kind : 8; /* of a link, whose text never changes */
 	/* under passthrough's lock: how many have it open in which way */
 	int32_t backing_id;
 	unsigned int passed_opens, cached_opens;
 	FsgStamp *stamp; /* NULL until it was opened, which most never are; owned */
-	/* Of what changes on the host (watch.h): by which name events call it, 0 when they need not be told
-	 * apart, and for a directory whether it is watched. */
+	/* By which name events of the host call it (watch.h), 0 when they need not be told apart. */
 	uint64_t watch_id;
 	FsgInode *watch_next;
-	unsigned int watch_state;
 };
 
 /* Whether anything may be changed in it. */
