@@ -243,7 +243,7 @@ for ((i = 1; i <= 40; i++)); do
   run "$FSGATE" mount --workspace ws mnt
   [ "$status" = 0 ] || fail "start $i" "$err"
   echo "$i" >"$V/workspace/round" || fail "write $i"
-  gateway=$(pgrep -f "^$FSGATE mount --workspace ws mnt")
+  gateway=$(gateway_of "$V")
   if ((i % 3 == 0)); then
     kill -KILL "$gateway"
   else

@@ -270,7 +270,7 @@ check_equal "reading works" "$(bob cat "$V/ro/f")" ro
 echo "--- what the gateway keeps for itself"
 capabilities_of_threads() { # of all but the first
   local gateway
-  gateway=$(pgrep -f "^$FSGATE mount")
+  gateway=$(gateway_of "$V")
   for task in /proc/"$gateway"/task/*; do
     [ "${task##*/}" = "$gateway" ] || sed -n 's/^CapPrm:\t0*//p' "$task/status"
   done | sort -u

@@ -231,14 +231,14 @@ unmount_view
 echo "--- death of the gateway"
 mount_view --workspace ws
 echo written >"$V/workspace/w"
-gateway=$(pgrep -f "^$FSGATE mount" | head -n 1)
+gateway=$(gateway_of "$V")
 kill -KILL "$gateway"
 check "it has ended" wait_for 5 sh -c "! kill -0 $gateway 2>/dev/null"
 check_equal "processes are told" "$(error_of ls "$V/workspace")" "Transport endpoint is not connected"
 check_equal "nothing that was written is lost" "$(cat ws/w)" written
 mount_view --workspace ws
 check_equal "the next start takes the mountpoint over" "$(cat "$V/workspace/w")" written
-gateway=$(pgrep -f "^$FSGATE mount" | head -n 1)
+gateway=$(gateway_of "$V")
 kill -TERM "$gateway"
 check "SIGTERM unmounts" wait_for 3 sh -c "! mountpoint -q $V"
 

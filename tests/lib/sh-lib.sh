@@ -247,6 +247,11 @@ expect_no_leaks() {
   fi
 }
 
+# gateway_of MOUNTPOINT: the pid of the gateway that serves it now. Not by name: the one before it may still be ending.
+gateway_of() {
+  "$FSGATE" status --json "$1" | sed -n 's/^.*"state":"serving","reason":null,"version":"[^"]*","pid":\([0-9]*\),.*$/\1/p'
+}
+
 mounts_below() {
   awk -v dir="$1/" 'index($5 "/", dir) == 1 { print $5 }' /proc/self/mountinfo | tac
 }
