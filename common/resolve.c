@@ -56,7 +56,7 @@ int resolve_child(int dirfd, const char *name, bool cross_mounts)
 	}
 	/* EXDEV: a mount on the entry; or the entry was moved out of the directory while it was opened, for then
 	 * the kernel finds it not beneath any more (tried). That must not be taken for a mount. */
-	if (r == -ENOSYS || r == -EPERM || (r == -EXDEV && !cross_mounts))
+	if (r == -ENOSYS || r == -EPERM || r == -EXDEV)
 		return child_without_openat2(dirfd, name, cross_mounts);
 	return r;
 }
