@@ -45,9 +45,6 @@
 #define LIMIT_COPY_BYTES (64 * 1024 * 1024)
 /* Bytes of the queued requests of one mount; further ones fail. */
 #define LIMIT_QUEUED_REQUEST_BYTES (64 * 1024 * 1024)
-/* Names that a session's gateway keeps in mind to take them back where an exec begins: as many as a large tree is
- * looked up by in a second; past this the next exec waits until the kernel has forgotten them. */
-#define LIMIT_RECENT_NAMES 16384
 /* Rows of the gateway's record of denials. Equal ones share a row; past this the row that was touched least
  * recently goes, and is counted as dropped. */
 #define LIMIT_DENIALS 256

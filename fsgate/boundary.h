@@ -1,6 +1,6 @@
 /* Where an exec begins and ends, as the gateway sees it.
  *
- * At its start: what the host changed before is seen by it (fsg_cache_catch_up). At its end: the kernel tells
+ * At its start: what the host changed before is seen by it (fsg_invalidate_catch_up). At its end: the kernel tells
  * only later that a file was closed, so its result waits, bounded, until the files that were opened since its
  * start have been closed here too. Which exec opened a file is not known; execs that run at the same time
  * therefore only wait until nothing is closed any more for a moment.

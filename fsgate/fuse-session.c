@@ -197,11 +197,6 @@ int fsg_session_start(FsgSession *session, int take_tasks_fd)
 	return r;
 }
 
-struct fuse_session *fsg_session_fuse(FsgSession *session)
-{
-	return session->fuse;
-}
-
 int fsg_session_end_fd(const FsgSession *session)
 {
 	return fsg_loop_end_fd(session->loop);

@@ -18,12 +18,9 @@ int fsg_session_adopt(FsgView *view, int take_device_fd, FsgSession **ret_sessio
 		      char **reterr_message);
 
 /* Starts the threads. They act with no capability that overrides permissions: only those that switch
- * between the owners of mounts. take_tasks_fd: the procfs in which the kernel's pids are found (task.h), or -1;
+ * between the owners of mounts, and what passthrough needs. take_tasks_fd: the procfs in which the kernel's pids are found (task.h), or -1;
  * taken, also on failure. 0 or -errno. Once. */
 int fsg_session_start(FsgSession *session, int take_tasks_fd);
-
-/* libfuse's, to tell the kernel something; never by a thread that serves requests. Borrowed. */
-struct fuse_session *fsg_session_fuse(FsgSession *session);
 
 /* Readable when the threads have ended: the view was unmounted or its connection aborted. Borrowed. */
 int fsg_session_end_fd(const FsgSession *session);
