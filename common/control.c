@@ -152,15 +152,11 @@ static int receive_some(ControlSocket *socket)
 
 static int parse_line(const char *line, size_t size, JsonObject **ret_object)
 {
-	g_autoptr(JsonParser) parser = json_parser_new();
-	JsonNode *root;
+	g_autoptr(JsonNode) root = json_from_string(line, (gssize)size);
 
-	if (!json_parser_load_from_data(parser, line, (gssize)size, NULL))
+	if (!root)
 		return -EBADMSG;
-	root = json_parser_get_root(parser);
-	if (!root || !JSON_NODE_HOLDS_OBJECT(root))
-		return -EBADMSG;
-	*ret_object = json_object_ref(json_node_get_object(root));
+	*ret_object = json_node_dup_object(root);
 	return 0;
 }
 

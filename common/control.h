@@ -30,7 +30,7 @@
  * The executor's end of file means: end, now. No answer is ever waited for without a deadline. */
 #pragma once
 
-#include <json-glib/json-glib.h>
+#include "common/json.h"
 #include <stdbool.h>
 
 typedef struct ControlSocket ControlSocket;

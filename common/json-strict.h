@@ -1,11 +1,12 @@
-/* Whether a text is JSON as RFC 8259 has it, before a lenient parser sees it.
+/* Whether a text is JSON as RFC 8259 has it, and the tree of one that is.
  *
- * json-glib takes comments, single quotes, assignments, numbers like 0x10 and whatever stands behind the
- * first value, saturates large numbers, and recurses as deep as the text asks. What passes here has
- * none of that. */
+ * Lenient parsers take comments, single quotes, assignments, numbers like 0x10 and whatever stands behind the
+ * first value, saturate large numbers, and recurse as deep as the text asks. What passes here has none of
+ * that. */
 #pragma once
 
-#include <json-glib/json-glib.h>
+#include "common/json.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +17,6 @@
 int json_strict_check(const char *text, size_t size, int max_depth, char **reterr_message);
 
 /* The same check, then the tree, in which no object has a key twice: "filesystem.mounts[2].access: given
- * twice". The caller frees *ret_root with json_node_unref. */
+ * twice". The caller frees *ret_root with json_node_unref(). */
 int json_strict_parse(const char *text, size_t size, int max_depth, JsonNode **ret_root,
 		      char **reterr_message);

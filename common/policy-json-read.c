@@ -9,7 +9,6 @@
 #include "common/quote.h"
 
 #include <errno.h>
-#include <json-glib/json-glib.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -43,19 +42,21 @@ static int refuse(const Reader *reader, const char *name, const char *format, ..
 /* What was found instead. */
 static char *describe(JsonNode *node)
 {
-	switch (JSON_NODE_TYPE(node)) {
+	switch (json_node_get_type(node)) {
 	case JSON_NODE_OBJECT:
 		return g_strdup("an object");
 	case JSON_NODE_ARRAY:
 		return g_strdup("an array");
+	case JSON_NODE_STRING:
+		return quote_text(json_node_get_string(node));
+	case JSON_NODE_NUMBER:
+		return quote_key(json_node_get_number(node));
 	case JSON_NODE_NULL:
-		return g_strdup("null");
-	case JSON_NODE_VALUE:
+	case JSON_NODE_INT:
+	case JSON_NODE_BOOLEAN:
 		break;
 	}
-	if (json_node_get_value_type(node) == G_TYPE_STRING)
-		return quote_text(json_node_get_string(node));
-	return json_to_string(node, FALSE);
+	return json_to_string(node, false);
 }
 
 static int refuse_node(const Reader *reader, const char *name, const char *expected, JsonNode *node)
@@ -63,11 +64,6 @@ static int refuse_node(const Reader *reader, const char *name, const char *expec
 	g_autofree char *got = describe(node);
 
 	return refuse(reader, name, "expected %s, got %s", expected, got);
-}
-
-static bool holds(JsonNode *node, GType type)
-{
-	return JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == type;
 }
 
 static int check_keys(const Reader *reader, JsonObject *object, const char *const *known)
@@ -91,7 +87,7 @@ static int read_text(const Reader *reader, JsonObject *object, const char *name,
 
 	if (!node)
 		return 0;
-	if (!holds(node, G_TYPE_STRING))
+	if (!json_node_holds(node, JSON_NODE_STRING))
 		return refuse_node(reader, name, "a string", node);
 	g_free(*field);
 	*field = json_node_dup_string(node);
@@ -114,7 +110,7 @@ static int read_bool(const Reader *reader, JsonObject *object, const char *name,
 
 	if (!node)
 		return 0;
-	if (!holds(node, G_TYPE_BOOLEAN))
+	if (!json_node_holds(node, JSON_NODE_BOOLEAN))
 		return refuse_node(reader, name, "true or false", node);
 	*field = json_node_get_boolean(node);
 	return 0;
@@ -128,7 +124,7 @@ static int read_integer(const Reader *reader, JsonObject *object, const char *na
 
 	if (!node)
 		return 0;
-	value = holds(node, G_TYPE_INT64) ? json_node_get_int(node) : -1;
+	value = json_node_holds(node, JSON_NODE_INT) ? json_node_get_int(node) : -1;
 	if (value < 0 || (uint64_t)value < min || (uint64_t)value > max) {
 		g_autofree char *expected = g_strdup_printf(
 			"an integer from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT, min, max);
@@ -157,8 +153,9 @@ static int read_word(const Reader *reader, JsonObject *object, const char *name,
 
 	if (!node)
 		return 0;
-	value = holds(node, G_TYPE_STRING) ? policy_words_find(words, json_node_get_string(node))
-					   : -1;
+	value = json_node_holds(node, JSON_NODE_STRING)
+			? policy_words_find(words, json_node_get_string(node))
+			: -1;
 	if (value < 0) {
 		g_autofree char *expected = policy_words_expected(words, true);
 
@@ -257,7 +254,7 @@ static int read_globs(const Reader *reader, JsonObject *object, const char *name
 	for (unsigned int i = 0; r == 0 && array && i < json_array_get_length(array); i++) {
 		JsonNode *node = json_array_get_element(array, i);
 
-		if (holds(node, G_TYPE_STRING)) {
+		if (json_node_holds(node, JSON_NODE_STRING)) {
 			g_ptr_array_add(globs, json_node_dup_string(node));
 		} else {
 			g_autofree char *row = g_strdup_printf("%s[%u]", name, i);
@@ -334,7 +331,7 @@ static int read_env(Reader *reader, JsonObject *object)
 
 	json_object_iter_init_ordered(&iter, object);
 	while (json_object_iter_next_ordered(&iter, &name, &node)) {
-		if (!holds(node, G_TYPE_STRING))
+		if (!json_node_holds(node, JSON_NODE_STRING))
 			return refuse_node(reader, name, "a string", node);
 		policy_add_env(reader->policy, name, json_node_get_string(node));
 	}
@@ -351,11 +348,12 @@ static int read_process(Reader *reader, JsonObject *object)
 
 	if (r < 0 || !node)
 		return r;
-	if (holds(node, G_TYPE_STRING) && policy_find_user(json_node_get_string(node), &named)) {
+	if (json_node_holds(node, JSON_NODE_STRING) &&
+	    policy_find_user(json_node_get_string(node), &named)) {
 		reader->policy->process_uid = named;
 		return 0;
 	}
-	if (holds(node, G_TYPE_INT64) && json_node_get_int(node) >= 0 &&
+	if (json_node_holds(node, JSON_NODE_INT) && json_node_get_int(node) >= 0 &&
 	    json_node_get_int(node) < UINT32_MAX) {
 		reader->policy->process_uid = (uid_t)json_node_get_int(node);
 		return 0;
@@ -397,7 +395,7 @@ static int check_version(const Reader *reader, JsonObject *object)
 
 	if (!node)
 		return refuse(reader, "version", "required");
-	if (!holds(node, G_TYPE_INT64) || json_node_get_int(node) < 1)
+	if (!json_node_holds(node, JSON_NODE_INT) || json_node_get_int(node) < 1)
 		return refuse_node(reader, "version", G_STRINGIFY(POLICY_VERSION), node);
 	if (json_node_get_int(node) > POLICY_VERSION)
 		return refuse(reader, "version",

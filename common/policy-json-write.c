@@ -1,145 +1,120 @@
 /* Policy to text; see policy-json.h. */
 #include "common/policy-json.h"
 
-#include <json-glib/json-glib.h>
-
-static void add_string(JsonBuilder *builder, const char *name, const char *value)
-{
-	json_builder_set_member_name(builder, name);
-	json_builder_add_string_value(builder, value);
-}
-
-static void add_bool(JsonBuilder *builder, const char *name, bool value)
-{
-	json_builder_set_member_name(builder, name);
-	json_builder_add_boolean_value(builder, value);
-}
+#include "common/json.h"
 
 /* Every integer of a valid policy fits. */
-static void add_integer(JsonBuilder *builder, const char *name, uint64_t value)
+static void add_integer(JsonObject *object, const char *name, uint64_t value)
 {
-	json_builder_set_member_name(builder, name);
-	json_builder_add_int_value(builder, (gint64)value);
+	json_object_set_int_member(object, name, (gint64)value);
 }
 
-static void begin_object(JsonBuilder *builder, const char *name)
+static JsonObject *add_object(JsonObject *object, const char *name)
 {
-	json_builder_set_member_name(builder, name);
-	json_builder_begin_object(builder);
+	JsonObject *inner = json_object_new();
+
+	json_object_set_object_member(object, name, inner);
+	return inner;
 }
 
-static void add_mounts(JsonBuilder *builder, const GPtrArray *mounts)
+static void add_mounts(JsonObject *object, const GPtrArray *mounts)
 {
-	json_builder_set_member_name(builder, "mounts");
-	json_builder_begin_array(builder);
+	JsonArray *rows = json_array_new();
+
 	for (unsigned int i = 0; i < mounts->len; i++) {
 		const PolicyMount *mount = mounts->pdata[i];
+		JsonObject *row = json_object_new();
 
-		json_builder_begin_object(builder);
-		add_string(builder, "host_path", mount->host_path);
-		add_string(builder, "view_path", mount->view_path);
-		add_string(builder, "access", policy_access_name(mount->access));
-		add_bool(builder, "optional", mount->optional);
-		add_integer(builder, "quota_bytes", mount->quota_bytes);
-		add_integer(builder, "quota_files", mount->quota_files);
-		json_builder_end_object(builder);
+		json_object_set_string_member(row, "host_path", mount->host_path);
+		json_object_set_string_member(row, "view_path", mount->view_path);
+		json_object_set_string_member(row, "access", policy_access_name(mount->access));
+		json_object_set_boolean_member(row, "optional", mount->optional);
+		add_integer(row, "quota_bytes", mount->quota_bytes);
+		add_integer(row, "quota_files", mount->quota_files);
+		json_array_add_object_element(rows, row);
 	}
-	json_builder_end_array(builder);
+	json_object_set_array_member(object, "mounts", rows);
 }
 
-static void add_strings(JsonBuilder *builder, const char *name, const GPtrArray *strings)
+static void add_strings(JsonObject *object, const char *name, const GPtrArray *strings)
 {
-	json_builder_set_member_name(builder, name);
-	json_builder_begin_array(builder);
+	JsonArray *array = json_array_new();
+
 	for (unsigned int i = 0; i < strings->len; i++)
-		json_builder_add_string_value(builder, strings->pdata[i]);
-	json_builder_end_array(builder);
+		json_array_add_string_element(array, strings->pdata[i]);
+	json_object_set_array_member(object, name, array);
 }
 
-static void add_filesystem(JsonBuilder *builder, const StellaPolicy *policy)
+static void add_filesystem(JsonObject *root, const StellaPolicy *policy)
 {
-	begin_object(builder, "filesystem");
-	add_string(builder, "workspace_root", policy->workspace_root);
-	add_string(builder, "working_dir", policy->working_dir);
-	add_string(builder, "stella_home", policy->stella_home);
-	add_string(builder, "user_tools_dir", policy->user_tools_dir);
-	add_mounts(builder, policy->mounts);
-	add_string(builder, "temp_dir_host", policy->temp_dir_host);
+	JsonObject *object = add_object(root, "filesystem");
+
+	json_object_set_string_member(object, "workspace_root", policy->workspace_root);
+	json_object_set_string_member(object, "working_dir", policy->working_dir);
+	json_object_set_string_member(object, "stella_home", policy->stella_home);
+	json_object_set_string_member(object, "user_tools_dir", policy->user_tools_dir);
+	add_mounts(object, policy->mounts);
+	json_object_set_string_member(object, "temp_dir_host", policy->temp_dir_host);
 	/* The default has no word: it depends on what the policy is used for. */
 	if (policy->runtime != POLICY_RUNTIME_DEFAULT)
-		add_string(builder, "runtime", policy_runtime_name(policy->runtime));
-	add_string(builder, "symlinks", policy_symlinks_name(policy->symlinks));
-	add_string(builder, "cache", policy_cache_name(policy->cache));
-	add_string(builder, "ownership", policy_ownership_name(policy->ownership));
-	add_strings(builder, "hide", policy->hide);
-	add_strings(builder, "protect", policy->protect);
-	json_builder_end_object(builder);
+		json_object_set_string_member(object, "runtime",
+					      policy_runtime_name(policy->runtime));
+	json_object_set_string_member(object, "symlinks", policy_symlinks_name(policy->symlinks));
+	json_object_set_string_member(object, "cache", policy_cache_name(policy->cache));
+	json_object_set_string_member(object, "ownership",
+				      policy_ownership_name(policy->ownership));
+	add_strings(object, "hide", policy->hide);
+	add_strings(object, "protect", policy->protect);
 }
 
-static void add_environment(JsonBuilder *builder, const StellaPolicy *policy)
+static void add_environment(JsonObject *root, const StellaPolicy *policy)
 {
-	begin_object(builder, "env");
+	JsonObject *object = add_object(root, "env");
+
 	for (unsigned int i = 0; i < policy->env->len; i++) {
 		const PolicyEnv *env = policy->env->pdata[i];
 
-		add_string(builder, env->name, env->value);
+		json_object_set_string_member(object, env->name, env->value);
 	}
-	json_builder_end_object(builder);
-	add_bool(builder, "inherit_env", policy->inherit_env);
-	add_bool(builder, "env_override", policy->env_override);
+	json_object_set_boolean_member(root, "inherit_env", policy->inherit_env);
+	json_object_set_boolean_member(root, "env_override", policy->env_override);
 }
 
-static void add_process(JsonBuilder *builder, uid_t uid)
+static void add_process(JsonObject *root, uid_t uid)
 {
 	const char *name = policy_user_name(uid);
+	JsonObject *object = add_object(root, "process");
 
-	begin_object(builder, "process");
 	if (name)
-		add_string(builder, "user", name);
+		json_object_set_string_member(object, "user", name);
 	else
-		add_integer(builder, "user", uid);
-	json_builder_end_object(builder);
+		add_integer(object, "user", uid);
 }
 
-static void add_limits(JsonBuilder *builder, const StellaPolicy *policy)
+static void add_limits(JsonObject *root, const StellaPolicy *policy)
 {
+	JsonObject *object = add_object(root, "limits");
 	PolicyLimits limits = policy->limits;
 
-	begin_object(builder, "limits");
 	for (const PolicyLimit *row = policy_limits; row->name; row++)
-		add_integer(builder, row->name, *policy_limit_field(&limits, row));
-	add_bool(builder, "spill", limits.spill);
-	add_bool(builder, "required", limits.required);
-	json_builder_end_object(builder);
-}
-
-/* json-glib writes the byte 1F as it is, which JSON does not allow in a string; it can be nowhere else. */
-static char *escape_1f(const char *text)
-{
-	g_auto(GStrv) parts = g_strsplit(text, "\x1f", -1);
-
-	return g_strjoinv("\\u001f", parts);
+		add_integer(object, row->name, *policy_limit_field(&limits, row));
+	json_object_set_boolean_member(object, "spill", limits.spill);
+	json_object_set_boolean_member(object, "required", limits.required);
 }
 
 char *policy_json_write(const StellaPolicy *policy, bool pretty)
 {
-	g_autoptr(JsonBuilder) builder = json_builder_new();
-	g_autoptr(JsonNode) root = NULL;
-	g_autofree char *text = NULL;
+	g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+	JsonObject *root = json_node_get_object(node), *network;
 
-	json_builder_begin_object(builder);
-	add_integer(builder, "version", POLICY_VERSION);
-	add_filesystem(builder, policy);
-	begin_object(builder, "network");
-	add_string(builder, "mode", policy_network_name(policy->network_mode));
-	add_integer(builder, "timeout_ms", (uint64_t)policy->network_timeout_ms);
-	json_builder_end_object(builder);
-	add_environment(builder, policy);
-	add_integer(builder, "timeout_ms", (uint64_t)policy->timeout_ms);
-	add_process(builder, policy->process_uid);
-	add_limits(builder, policy);
-	json_builder_end_object(builder);
-	root = json_builder_get_root(builder);
-	text = json_to_string(root, pretty);
-	return escape_1f(text);
+	add_integer(root, "version", POLICY_VERSION);
+	add_filesystem(root, policy);
+	network = add_object(root, "network");
+	json_object_set_string_member(network, "mode", policy_network_name(policy->network_mode));
+	add_integer(network, "timeout_ms", (uint64_t)policy->network_timeout_ms);
+	add_environment(root, policy);
+	add_integer(root, "timeout_ms", (uint64_t)policy->timeout_ms);
+	add_process(root, policy->process_uid);
+	add_limits(root, policy);
+	return json_to_string(node, pretty);
 }

@@ -4,9 +4,9 @@
  * and duplicate keys, wrong types, out-of-range numbers, NULs and trailing data are errors. */
 #pragma once
 
+#include "common/json.h"
 #include "common/policy.h"
 
-#include <json-glib/json-glib.h>
 #include <stddef.h>
 
 /* Reads a policy and validates it. On failure -EINVAL (-E2BIG for a text over LIMIT_POLICY_BYTES)
@@ -17,8 +17,7 @@ int policy_json_parse(const char *text, size_t size, StellaPolicy **ret_policy,
 		      char **reterr_message);
 
 /* The same for a policy inside another JSON text that has been parsed, which is then answerable for the
- * syntax: the control socket's. Do not make a text of such a tree to read it: json-glib writes the byte
- * 1F unescaped, which policy_json_parse() refuses. root is borrowed. */
+ * syntax: the control socket's. root is borrowed. */
 int policy_json_read(JsonNode *root, StellaPolicy **ret_policy, char **reterr_message);
 
 /* The whole policy, every key written out (runtime only when it is not the default, which has no word);

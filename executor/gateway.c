@@ -57,7 +57,7 @@ static int send_start(ExrGateway *gateway, const StellaPolicy *policy, uid_t uid
 		      const char *state_dir, ExrError *error)
 {
 	g_autofree char *text = policy_json_write(policy, false);
-	g_autoptr(JsonNode) node = json_from_string(text, NULL);
+	g_autoptr(JsonNode) node = json_from_string(text, -1);
 	JsonObject *start, *message;
 	int r;
 
@@ -107,7 +107,7 @@ static int told_error(JsonObject *object, ExrError *error)
 	JsonNode *text = told ? json_object_get_member(told, "message") : NULL;
 	g_autofree char *line = NULL;
 
-	if (text && JSON_NODE_HOLDS_VALUE(text) && json_node_get_string(text))
+	if (json_node_holds(text, JSON_NODE_STRING))
 		line = path_escape(json_node_get_string(text));
 	return exr_error_set(error, CODE, "gateway", EIO, "gateway: %s",
 			     line ? line : "an answer that makes no sense");
@@ -117,8 +117,7 @@ static bool says(JsonObject *object, const char *word)
 {
 	JsonNode *node = json_object_get_member(object, word);
 
-	return node && JSON_NODE_HOLDS_VALUE(node) &&
-	       json_node_get_value_type(node) == G_TYPE_BOOLEAN && json_node_get_boolean(node);
+	return json_node_holds(node, JSON_NODE_BOOLEAN) && json_node_get_boolean(node);
 }
 
 static int await(ExrGateway *gateway, const char *word, ExrError *error)
@@ -172,7 +171,7 @@ static int64_t get_number(JsonObject *object, const char *name)
 {
 	JsonNode *node = json_object_get_member(object, name);
 
-	return node && json_node_get_value_type(node) == G_TYPE_INT64 ? json_node_get_int(node)
+	return node && json_node_holds(node, JSON_NODE_INT) ? json_node_get_int(node)
 								      : -1;
 }
 

@@ -5,7 +5,7 @@
 #include "executor/error.h"
 #include "executor/spawn.h"
 
-#include <json-glib/json-glib.h>
+#include "common/json.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 #include "executor/result.h"
 
 #include "common/errno-util.h"
-#include "executor/json-text.h"
+#include "common/json-string.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static void add_known(GString *json, const char *key, bool known, int64_t value)
 static void add_string(GString *json, const char *key, const char *value)
 {
 	add_key(json, key);
-	exr_json_add_string(json, value);
+	json_string_add(json, value);
 }
 
 static void add_literal(GString *json, const char *key, const char *literal)
@@ -63,21 +63,6 @@ static void add_signal(GString *json, int sig)
 	add_string(json, "signal", text);
 }
 
-/* GLib's check takes a NUL for an error; in JSON it is a character like any other. */
-static bool is_utf8(const char *text, size_t size)
-{
-	const char *bad;
-
-	while (!g_utf8_validate_len(text, size, &bad)) {
-		size -= (size_t)(bad - text);
-		if (size == 0 || *bad != '\0')
-			return false;
-		text = bad + 1;
-		size--;
-	}
-	return true;
-}
-
 static void add_stream_key(GString *json, const char *stream, const char *key)
 {
 	g_autofree char *name = g_strconcat(stream, key, NULL);
@@ -89,15 +74,15 @@ static void add_stream(GString *json, const char *stream, const OutputBuffer *bu
 {
 	size_t text_size = 0, raw_size;
 	g_autofree char *text = buffer ? output_buffer_text(buffer, &text_size) : g_strdup("");
-	bool utf8 = is_utf8(text, text_size);
+	bool utf8 = json_string_is_text(text, text_size);
 
 	add_stream_key(json, stream, "");
 	if (utf8) {
-		exr_json_add_text(json, text, text_size);
+		json_string_add_text(json, text, text_size);
 	} else {
 		const char *raw = output_buffer_data(buffer, &raw_size);
 
-		exr_json_add_base64(json, raw, raw_size);
+		json_string_add_base64(json, raw, raw_size);
 	}
 	add_stream_key(json, stream, "_encoding");
 	g_string_append(json, utf8 ? "\"utf-8\"" : "\"base64\"");
@@ -120,7 +105,7 @@ static void add_names(GString *json, const char *key, const char *const *paths)
 	g_string_append_c(json, '[');
 	for (size_t i = 0; paths[i]; i++) {
 		g_string_append(json, i > 0 ? ", " : "");
-		exr_json_add_path(json, paths[i]);
+		json_string_add_path(json, paths[i]);
 	}
 	g_string_append_c(json, ']');
 }

@@ -29,7 +29,7 @@ static uint64_t number_of(JsonObject *request, const char *name)
 {
 	JsonNode *node = json_object_get_member(request, name);
 
-	return node && json_node_get_value_type(node) == G_TYPE_INT64
+	return node && json_node_holds(node, JSON_NODE_INT)
 		       ? (uint64_t)MAX(json_node_get_int(node), 0)
 		       : 0;
 }
@@ -40,7 +40,7 @@ static JsonObject *answer_boundary(const FsgAnswers *answers, JsonObject *reques
 	FsgView *view = answers->view;
 	JsonNode *node = json_object_get_member(request, "boundary");
 	const char *which =
-		json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node) : NULL;
+		json_node_holds(node, JSON_NODE_STRING) ? json_node_get_string(node) : NULL;
 	JsonObject *answer;
 	bool done;
 

@@ -3,7 +3,7 @@
 
 #include "fsgate/fuse-session.h"
 
-#include <json-glib/json-glib.h>
+#include "common/json.h"
 
 typedef struct {
 	FsgView *view;

@@ -41,7 +41,7 @@ static const char *get_string(JsonObject *object, const char *name)
 {
 	JsonNode *node = json_object_get_member(object, name);
 
-	return node && json_node_get_value_type(node) == G_TYPE_STRING ? json_node_get_string(node)
+	return node && json_node_holds(node, JSON_NODE_STRING) ? json_node_get_string(node)
 								       : NULL;
 }
 
@@ -50,7 +50,7 @@ static bool get_id(JsonObject *object, const char *name, uint32_t *ret_id)
 	JsonNode *node = json_object_get_member(object, name);
 	gint64 id;
 
-	if (!node || json_node_get_value_type(node) != G_TYPE_INT64)
+	if (!node || !json_node_holds(node, JSON_NODE_INT))
 		return false;
 	id = json_node_get_int(node);
 	if (id < 0 || id >= UINT32_MAX)

@@ -105,12 +105,9 @@ static void put_answer(Client *client, JsonObject *take_object)
 
 static void answer_line(FsgDoor *door, Client *client, const char *line, size_t size)
 {
-	g_autoptr(JsonParser) parser = json_parser_new();
-	JsonNode *root = NULL;
+	g_autoptr(JsonNode) root = json_from_string(line, (gssize)size);
 
-	if (json_parser_load_from_data(parser, line, (gssize)size, NULL))
-		root = json_parser_get_root(parser);
-	if (root && JSON_NODE_HOLDS_OBJECT(root))
+	if (root)
 		put_answer(client, door->answer(door->data, json_node_get_object(root)));
 	else
 		put_answer(client, complaint("a request is one JSON object on one line"));

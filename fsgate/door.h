@@ -8,7 +8,7 @@
  * take are bounded, and one that does not read its answer only blocks itself. */
 #pragma once
 
-#include <json-glib/json-glib.h>
+#include "common/json.h"
 #include <stdbool.h>
 
 typedef struct FsgDoor FsgDoor;

@@ -5,7 +5,7 @@
 
 #include "fsgate/view.h"
 
-#include <json-glib/json-glib.h>
+#include "common/json.h"
 
 /* All of it. The caller owns it. */
 JsonObject *fsg_status_json(FsgView *view);

@@ -26,14 +26,14 @@ static gint64 get_number(JsonObject *object, const char *name)
 {
 	JsonNode *node = object ? json_object_get_member(object, name) : NULL;
 
-	return node && json_node_get_value_type(node) == G_TYPE_INT64 ? json_node_get_int(node) : 0;
+	return node && json_node_holds(node, JSON_NODE_INT) ? json_node_get_int(node) : 0;
 }
 
 static bool get_flag(JsonObject *object, const char *name)
 {
 	JsonNode *node = object ? json_object_get_member(object, name) : NULL;
 
-	return node && json_node_get_value_type(node) == G_TYPE_BOOLEAN &&
+	return node && json_node_holds(node, JSON_NODE_BOOLEAN) &&
 	       json_node_get_boolean(node);
 }
 
@@ -48,13 +48,13 @@ static char *text_of_node(JsonNode *node)
 		g_autofree char *text = NULL;
 		gsize size;
 
-		if (!coded || json_node_get_value_type(coded) != G_TYPE_STRING)
+		if (!coded || !json_node_holds(coded, JSON_NODE_STRING))
 			return g_strdup("?");
 		bytes = g_base64_decode(json_node_get_string(coded), &size);
 		text = g_strndup((const char *)bytes, size);
 		return path_escape(text);
 	}
-	if (node && json_node_get_value_type(node) == G_TYPE_STRING)
+	if (node && json_node_holds(node, JSON_NODE_STRING))
 		return path_escape(json_node_get_string(node));
 	return NULL;
 }

@@ -60,7 +60,7 @@ as_root() {
 
 if has apt-get; then
   packages=(build-essential meson ninja-build pkgconf fuse3 libfuse3-dev libseccomp-dev
-    libglib2.0-dev libjson-glib-dev libcmocka-dev)
+    libglib2.0-dev libcmocka-dev)
   add_tests clang clang-format clang-tidy libclang-rt-14-dev git sqlite3 python3 python3-venv acl attr
   add_tests bubblewrap procps bindfs fio stress-ng
   # later releases have another clang: the package without a number is the one that fits
@@ -82,7 +82,7 @@ if has apt-get; then
     apt-get install -y -q --no-install-recommends "${absent[@]}"
 elif has dnf; then
   packages=(gcc gcc-c++ make meson ninja-build pkgconf-pkg-config fuse3 fuse3-devel libseccomp-devel
-    glib2-devel json-glib-devel libcmocka-devel)
+    glib2-devel libcmocka-devel)
   add_tests clang clang-tools-extra compiler-rt libasan libubsan libtsan git-core sqlite python3 acl attr
   add_tests bubblewrap procps-ng fio stress-ng
   if needs_node; then
@@ -94,7 +94,7 @@ elif has dnf; then
     exit 1
   fi
 elif has pacman; then
-  packages=(gcc make meson ninja pkgconf fuse3 libseccomp glib2 glib2-devel json-glib cmocka)
+  packages=(gcc make meson ninja pkgconf fuse3 libseccomp glib2 glib2-devel cmocka)
   add_tests clang compiler-rt git sqlite python acl attr bubblewrap procps-ng fio stress-ng
   if needs_node; then
     packages+=(nodejs npm)
@@ -107,7 +107,7 @@ elif has pacman; then
 else
   cat >&2 <<'END'
 deps.sh: no apt-get, dnf or pacman here. What is needed: a C compiler, meson >= 1.0, ninja, pkg-config, and
-the development files of libfuse3 >= 3.14, libseccomp >= 2.5, glib >= 2.70, json-glib >= 1.6, cmocka >= 1.1.5
+the development files of libfuse3 >= 3.14, libseccomp >= 2.5, glib >= 2.70, cmocka >= 1.1.5
 END
   exit 1
 fi

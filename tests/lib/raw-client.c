@@ -46,7 +46,7 @@ static G_GNUC_NORETURN void run_gateway(int control)
 
 static void send_start(RawClient *client, const char *policy)
 {
-	g_autoptr(JsonNode) node = json_from_string(policy, NULL);
+	g_autoptr(JsonNode) node = json_from_string(policy, -1);
 	JsonObject *start = json_object_new(), *message = json_object_new();
 
 	assert_non_null(node);

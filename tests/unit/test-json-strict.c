@@ -157,9 +157,9 @@ static void a_key_given_twice_is_named_with_its_path(void **state)
 		  "filesystem.mounts[2].access: given twice",
 		  ROWS("{'host_path':'/a','view_path':'/a','access':'ro'},"
 		       "{'host_path':'/c','access':'ro','view_path':'/c'}") },
-		/* The objects that hold the inner pair are replaced: the outer key is the one to see. */
+		/* The first of several. */
 		{ TOP("'env':{'A':'1','A':'2'},'limits':{'spill':true,'spill':true},'env':{}"),
-		  "env: given twice", TOP("'env':{'A':'1'},'limits':{'spill':true}") },
+		  "env.A: given twice", TOP("'env':{'A':'1'},'limits':{'spill':true}") },
 		{ "{'version':1,'version':1,'unknown':1}", "version: given twice",
 		  TOP("'env':{}") },
 	};

@@ -2,8 +2,9 @@
  * exact text is compared where a parser would not see the difference. */
 #include "executor/result.h"
 
+#include "common/json.h"
+
 #include <errno.h>
-#include <json-glib/json-glib.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -62,13 +63,15 @@ static OutputBuffer *buffer_of(uint64_t limit, const void *data, size_t size)
 	return buffer;
 }
 
-/* The object as a parser sees it. */
+/* The object as a parser sees it; ours takes no NUL, not even an escaped one. */
 static JsonNode *parse(const char *text)
 {
-	g_autoptr(JsonParser) parser = json_parser_new_immutable();
+	g_auto(GStrv) parts = g_strsplit(text, "\\u0000", -1);
+	g_autofree char *without_nul = g_strjoinv("\\u0001", parts);
+	JsonNode *node = json_from_string(without_nul, -1);
 
-	assert_true(json_parser_load_from_data(parser, text, -1, NULL));
-	return json_node_ref(json_parser_get_root(parser));
+	assert_non_null(node);
+	return node;
 }
 
 /* The text that follows `"key": `, up to the next key. */

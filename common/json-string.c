@@ -1,5 +1,5 @@
-/* JSON strings; see json-text.h. */
-#include "executor/json-text.h"
+/* JSON strings; see json-string.h. */
+#include "common/json-string.h"
 
 #include <string.h>
 
@@ -29,9 +29,9 @@ static void add_escape(GString *json, unsigned char c)
 	g_string_append_len(json, escape, sizeof(escape));
 }
 
-void exr_json_add_text(GString *json, const char *text, gsize size)
+/* Without the quotes. */
+static void add_escaped(GString *json, const char *text, gsize size)
 {
-	g_string_append_c(json, '"');
 	while (size > 0) {
 		gsize run = plain_run(text, size), used = 1;
 
@@ -66,10 +66,55 @@ void exr_json_add_text(GString *json, const char *text, gsize size)
 		text += used;
 		size -= used;
 	}
+}
+
+/* The length of the longest beginning that is UTF-8. */
+static gsize valid_run(const char *text, gsize size)
+{
+	gsize length = 0;
+
+	for (;;) {
+		const char *end;
+
+		(void)g_utf8_validate_len(text + length, size - length, &end);
+		length = (gsize)(end - text);
+		if (length == size || *end != '\0')
+			return length;
+		length++;
+	}
+}
+
+bool json_string_is_text(const char *text, gsize size)
+{
+	return valid_run(text, size) == size;
+}
+
+void json_string_add_text(GString *json, const char *text, gsize size)
+{
+	g_string_append_c(json, '"');
+	add_escaped(json, text, size);
 	g_string_append_c(json, '"');
 }
 
-void exr_json_add_string(GString *json, const char *text)
+void json_string_add_lossy(GString *json, const char *text, gsize size)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+
+	g_string_append_c(json, '"');
+	for (;;) {
+		gsize length = valid_run(text, size);
+
+		add_escaped(json, text, length);
+		if (length == size)
+			break;
+		g_string_append_len(json, replacement, sizeof(replacement) - 1);
+		text += length + 1;
+		size -= length + 1;
+	}
+	g_string_append_c(json, '"');
+}
+
+void json_string_add(GString *json, const char *text)
 {
 	g_autofree char *valid = NULL;
 
@@ -78,10 +123,10 @@ void exr_json_add_string(GString *json, const char *text)
 		return;
 	}
 	valid = g_utf8_make_valid(text, -1);
-	exr_json_add_text(json, valid, strlen(valid));
+	json_string_add_text(json, valid, strlen(valid));
 }
 
-void exr_json_add_base64(GString *json, const void *data, gsize size)
+void json_string_add_base64(GString *json, const void *data, gsize size)
 {
 	gsize old = json->len, written;
 	int state = 0, save = 0;
@@ -95,13 +140,13 @@ void exr_json_add_base64(GString *json, const void *data, gsize size)
 	g_string_append_c(json, '"');
 }
 
-void exr_json_add_path(GString *json, const char *path)
+void json_string_add_path(GString *json, const char *path)
 {
 	if (g_utf8_validate(path, -1, NULL)) {
-		exr_json_add_text(json, path, strlen(path));
+		json_string_add_text(json, path, strlen(path));
 		return;
 	}
 	g_string_append(json, "{\"b64\": ");
-	exr_json_add_base64(json, path, strlen(path));
+	json_string_add_base64(json, path, strlen(path));
 	g_string_append_c(json, '}');
 }

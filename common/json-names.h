@@ -1,0 +1,54 @@
+/* Our JSON values have the names that json-glib gives its own (json.h says why). Whoever links both, as a host
+ * agent may that links our static library, must get neither for the other: behind the names are these. */
+#pragma once
+
+#define json_node_new		       stella_json_node_new
+#define json_node_new_text	       stella_json_node_new_text
+#define json_node_new_int	       stella_json_node_new_int
+#define json_node_new_boolean	       stella_json_node_new_boolean
+#define json_node_get_type	       stella_json_node_get_type
+#define json_node_get_number	       stella_json_node_get_number
+#define json_node_ref		       stella_json_node_ref
+#define json_node_unref		       stella_json_node_unref
+#define json_node_holds		       stella_json_node_holds
+#define json_node_get_object	       stella_json_node_get_object
+#define json_node_get_array	       stella_json_node_get_array
+#define json_node_get_string	       stella_json_node_get_string
+#define json_node_get_int	       stella_json_node_get_int
+#define json_node_get_boolean	       stella_json_node_get_boolean
+#define json_node_dup_string	       stella_json_node_dup_string
+#define json_node_dup_object	       stella_json_node_dup_object
+#define json_node_take_object	       stella_json_node_take_object
+#define json_object_new		       stella_json_object_new
+#define json_object_ref		       stella_json_object_ref
+#define json_object_unref	       stella_json_object_unref
+#define json_object_has_member	       stella_json_object_has_member
+#define json_object_get_member	       stella_json_object_get_member
+#define json_object_dup_member	       stella_json_object_dup_member
+#define json_object_get_members	       stella_json_object_get_members
+#define json_object_get_string_member  stella_json_object_get_string_member
+#define json_object_get_int_member     stella_json_object_get_int_member
+#define json_object_get_null_member    stella_json_object_get_null_member
+#define json_object_get_object_member  stella_json_object_get_object_member
+#define json_object_get_array_member   stella_json_object_get_array_member
+#define json_object_set_member	       stella_json_object_set_member
+#define json_object_set_string_member  stella_json_object_set_string_member
+#define json_object_set_int_member     stella_json_object_set_int_member
+#define json_object_set_boolean_member stella_json_object_set_boolean_member
+#define json_object_set_null_member    stella_json_object_set_null_member
+#define json_object_set_object_member  stella_json_object_set_object_member
+#define json_object_set_array_member   stella_json_object_set_array_member
+#define json_object_iter_init_ordered  stella_json_object_iter_init_ordered
+#define json_object_iter_next_ordered  stella_json_object_iter_next_ordered
+#define json_array_new		       stella_json_array_new
+#define json_array_ref		       stella_json_array_ref
+#define json_array_unref	       stella_json_array_unref
+#define json_array_get_length	       stella_json_array_get_length
+#define json_array_get_element	       stella_json_array_get_element
+#define json_array_get_object_element  stella_json_array_get_object_element
+#define json_array_get_string_element  stella_json_array_get_string_element
+#define json_array_add_element	       stella_json_array_add_element
+#define json_array_add_string_element  stella_json_array_add_string_element
+#define json_array_add_object_element  stella_json_array_add_object_element
+#define json_from_string	       stella_json_from_string
+#define json_to_string		       stella_json_to_string
