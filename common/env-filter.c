@@ -11,6 +11,8 @@ static const EnvFilterRule rules[] = {
 	/* Tool trees are declared by the policy; the caller's would lead mise to host paths, trust
 	 * and tokens. */
 	{ "MISE_*", false },
+	/* What an activated shell keeps of its state: old values of variables among it. */
+	{ "__MISE_*", false },
 
 	/* Code that the dynamic loader and the C library load, or files that they read. */
 	{ "LD_*", false },

@@ -71,6 +71,13 @@ int fd_open_proc(void)
 	return fd_steal(&fd);
 }
 
+int fd_reopen_now(int fd, int flags)
+{
+	FD_AUTO proc_fd = fd_open_proc();
+
+	return proc_fd < 0 ? proc_fd : fd_reopen(proc_fd, fd, flags);
+}
+
 static int set_flag(int fd, int get, int set, int flag, bool on)
 {
 	int flags = fcntl(fd, get);

@@ -39,8 +39,11 @@ void fd_reserve(int count);
  * FIFO, for opening these has side effects. Returns the new fd or -errno. */
 int fd_reopen(int proc_fd, int fd, int flags);
 
-/* Opens /proc/self/fd and checks that it is on a proc file system. Returns the fd or -errno. */
+/* Opens /proc/self/fd and checks that it is on a proc file system. Returns the fd or -errno. In a process that is forked
+ * later it goes on being its parent's. */
 int fd_open_proc(void);
+/* fd_reopen() through a /proc/self/fd of this very moment: also right in a child of the process that the fd was opened in. */
+int fd_reopen_now(int fd, int flags);
 
 /* Sets or clears O_NONBLOCK. Only for our own pipes and sockets: the flag belongs to the open file
  * description, which an inherited fd shares with strangers. 0 or -errno. */

@@ -10,7 +10,7 @@
 static const char *const copied[] = {
 	"TERM",	      "COLORTERM",   "LANG",	    "LC_ALL",	 "LC_CTYPE",
 	"TZ",	      "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",	 "ALL_PROXY",
-	"http_proxy", "https_proxy", "no_proxy",    "all_proxy",
+	"http_proxy", "https_proxy", "no_proxy",    "all_proxy", NULL,
 };
 
 /* Directories that only the system's administrator writes to. */
@@ -90,12 +90,17 @@ const char *host_env_get(const char *const *environ_list, const char *name)
 	return NULL;
 }
 
+const char *const *host_env_names(void)
+{
+	return copied;
+}
+
 void host_env_copy(const char *const *environ_list, GHashTable *env)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(copied); i++) {
-		const char *value = host_env_get(environ_list, copied[i]);
+	for (const char *const *name = copied; *name; name++) {
+		const char *value = host_env_get(environ_list, *name);
 
 		if (value && value[0])
-			g_hash_table_replace(env, g_strdup(copied[i]), g_strdup(value));
+			g_hash_table_replace(env, g_strdup(*name), g_strdup(value));
 	}
 }

@@ -27,5 +27,8 @@ char *host_env_join_path(const GPtrArray *entries);
  * first counts, as for getenv. */
 void host_env_copy(const char *const *environ_list, GHashTable *env);
 
+/* The names of these variables. NULL-terminated, static storage. */
+const char *const *host_env_names(void);
+
 /* The value of name in such a list, or NULL. Borrowed. */
 const char *host_env_get(const char *const *environ_list, const char *name);

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,28 @@ int io_write_all(int fd, const void *data, size_t size)
 		size -= (size_t)written;
 	}
 	return 0;
+}
+
+/* The signal goes to the thread that writes: it is blocked there, and taken away again unless one was pending before,
+ * which is somebody else's. */
+ssize_t io_write_without_sigpipe(int fd, const void *data, size_t size)
+{
+	static const struct timespec at_once;
+	sigset_t sigpipe, old, pending;
+	ssize_t written;
+
+	sigemptyset(&sigpipe);
+	sigaddset(&sigpipe, SIGPIPE);
+	(void)pthread_sigmask(SIG_BLOCK, &sigpipe, &old);
+	sigpending(&pending);
+	written = write(fd, data, size);
+	if (written < 0)
+		written = -errno;
+	if (written == -EPIPE && !sigismember(&pending, SIGPIPE))
+		while (sigtimedwait(&sigpipe, NULL, &at_once) < 0 && errno == EINTR)
+			;
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return written;
 }
 
 ssize_t io_read_all(int fd, void *data, size_t size)
@@ -143,11 +166,27 @@ static void queue_name(uint64_t number, char buf[static 24])
 	snprintf(buf, 24, "%llx", (unsigned long long)number);
 }
 
+/* Made when something needs it: a tree of one level does not. */
+static int open_queue(Removal *removal)
+{
+	uint32_t start;
+
+	if (getrandom(&start, sizeof start, 0) != sizeof start)
+		return -EIO;
+	removal->first = removal->next = (uint64_t)start << 24;
+	if (mkdirat(removal->parent_fd, removal->queue, 0700) != 0 && errno != EEXIST)
+		return -errno;
+	removal->queue_fd = open_dir(removal->parent_fd, removal->queue);
+	return removal->queue_fd < 0 ? removal->queue_fd : 0;
+}
+
 /* A directory that is not empty goes to the queue. */
 static void queue_dir(Removal *removal, int dirfd, const char *name)
 {
 	int r = make_accessible(dirfd, name);
 
+	if (r == 0 && removal->queue_fd < 0)
+		r = open_queue(removal);
 	for (int tries = 0; r == 0 && tries < 2; tries++) {
 		char number[24];
 
@@ -233,41 +272,34 @@ static int work_off_queue(Removal *removal)
 	return removal->first_error;
 }
 
-static int open_queue(Removal *removal)
-{
-	uint32_t start;
-
-	if (getrandom(&start, sizeof start, 0) != sizeof start)
-		return -EIO;
-	removal->first = removal->next = (uint64_t)start << 24;
-	if (mkdirat(removal->parent_fd, removal->queue, 0700) != 0 && errno != EEXIST)
-		return -errno;
-	return open_dir(removal->parent_fd, removal->queue);
-}
-
 int io_remove_tree(int dirfd, const char *name)
 {
 	g_autofree char *queue = g_strconcat(name, ".removing", NULL);
 	Removal removal = { .parent_fd = dirfd, .queue = queue, .queue_fd = -1 };
 	int r = unlinkat(dirfd, name, 0) == 0 ? 0 : -errno;
+	bool interrupted;
 
 	if (r == 0)
 		return 0;
-	/* Absent, and no earlier removal of it was interrupted. */
-	if (r == -ENOENT && faccessat(dirfd, queue, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+	/* An earlier removal of it was. */
+	interrupted = faccessat(dirfd, queue, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (r == -ENOENT && !interrupted)
 		return 0;
 	if (r != -EISDIR && r != -EPERM && r != -ENOENT)
 		return r;
-	FD_AUTO queue_fd = open_queue(&removal);
-	if (queue_fd < 0)
-		return queue_fd;
-	removal.queue_fd = queue_fd;
-	/* What an interrupted removal has moved aside gets new names, and is done with the rest. */
-	FD_AUTO left = open_dir(dirfd, queue);
-	if (left >= 0)
-		empty_dir(&removal, fd_steal(&left));
+	/* What it has moved aside gets new names, and is done with the rest. */
+	if (interrupted) {
+		FD_AUTO left = open_dir(dirfd, queue);
+
+		if ((r = open_queue(&removal)) < 0)
+			return r;
+		if (left >= 0)
+			empty_dir(&removal, fd_steal(&left));
+	}
 	r = empty_and_remove(&removal, dirfd, name);
 	if (r < 0 && r != -ENOENT)
 		note_error(&removal, r);
-	return work_off_queue(&removal);
+	r = removal.queue_fd < 0 ? removal.first_error : work_off_queue(&removal);
+	fd_close(&removal.queue_fd);
+	return r;
 }

@@ -8,6 +8,10 @@
 /* Writes all of it, across EINTR and short writes. 0 or -errno. May be called after fork. */
 int io_write_all(int fd, const void *data, size_t size);
 
+/* One write(2) that raises no SIGPIPE in a program that has not ignored it: the error alone tells. Bytes written or
+ * -errno. Any thread. */
+ssize_t io_write_without_sigpipe(int fd, const void *data, size_t size);
+
 /* Reads until size bytes or the end. Bytes read, or -errno. May be called after fork. */
 ssize_t io_read_all(int fd, void *data, size_t size);
 

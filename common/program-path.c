@@ -3,8 +3,10 @@
 
 #include "config.h"
 
+#include <dlfcn.h>
 #include <glib.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static const struct {
@@ -16,12 +18,30 @@ static const struct {
 	{ "stella-sandbox-init", "executor" },
 };
 
-/* A test program of the build directory counts as running from it too. */
+static bool is_in_build_dir(const char *path)
+{
+	return path && g_str_has_prefix(path, STELLA_BUILD_DIR "/");
+}
+
+/* The file that this code was loaded from, when it is a library of its own; the caller frees with free(). */
+static char *own_library(void)
+{
+	Dl_info info;
+
+	return dladdr((void *)&program_path, &info) && info.dli_fname
+		       ? realpath(info.dli_fname, NULL)
+		       : NULL;
+}
+
+/* A program of the build directory, a test of it too, or any program that has loaded the library from there. */
 static bool runs_from_build_dir(void)
 {
 	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+	char *library = own_library();
+	bool runs = is_in_build_dir(self) || is_in_build_dir(library);
 
-	return self && g_str_has_prefix(self, STELLA_BUILD_DIR "/");
+	free(library);
+	return runs;
 }
 
 char *program_path(const char *name)

@@ -7,6 +7,7 @@
 #include "common/syscall-wrap.h"
 
 #include <fcntl.h>
+#include <string.h>
 
 #define CHILD_FLAGS (O_PATH | O_NOFOLLOW | O_CLOEXEC)
 
@@ -58,6 +59,42 @@ int resolve_child(int dirfd, const char *name, bool cross_mounts)
 	 * the kernel finds it not beneath any more (tried). That must not be taken for a mount. */
 	if (r == -ENOSYS || r == -EPERM || r == -EXDEV)
 		return child_without_openat2(dirfd, name, cross_mounts);
+	return r;
+}
+
+static int below_one_by_one(int dirfd, const char *path, bool cross_mounts)
+{
+	FD_AUTO here = fd_dup(dirfd);
+	const char *start;
+	size_t length;
+
+	while (here >= 0 && (start = path_next(&path, &length))) {
+		char name[LIMIT_NAME_BYTES + 1];
+		int next;
+
+		if (length > LIMIT_NAME_BYTES)
+			return -ENAMETOOLONG;
+		memcpy(name, start, length);
+		name[length] = '\0';
+		next = resolve_child(here, name, cross_mounts);
+		fd_close(&here);
+		here = next;
+	}
+	return fd_steal(&here);
+}
+
+int resolve_dir_below(int dirfd, const char *path, bool cross_mounts)
+{
+	uint64_t how = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+	int r = -EAGAIN;
+
+	if (!cross_mounts)
+		how |= RESOLVE_NO_XDEV;
+	for (int tries = 0; r == -EAGAIN && tries < LIMIT_OPENAT2_TRIES; tries++)
+		r = sys_openat2(dirfd, path[0] ? path : ".", CHILD_FLAGS, 0, how);
+	/* As in resolve_child; a path that is too long for one call is walked too. */
+	if (r == -ENOSYS || r == -EPERM || r == -EXDEV || r == -ENAMETOOLONG)
+		return below_one_by_one(dirfd, path, cross_mounts);
 	return r;
 }
 

@@ -18,6 +18,10 @@
  * the same checks gives the same verdicts. Any thread at once. */
 int resolve_child(int dirfd, const char *name, bool cross_mounts);
 
+/* Several steps at once, each as above: path is "a/b/c", names without "." and ".." ("": dirfd's own directory, or file, again). The
+ * fd (O_PATH) of what is there or -errno: -ELOOP or -ENOTDIR for a link or file on the way, -EXDEV for a mount. */
+int resolve_dir_below(int dirfd, const char *path, bool cross_mounts);
+
 /* The same step for a look alone: the attributes of the entry itself, of which nothing is opened. What holds for
  * resolve_child holds here: one name, no link followed, no automount set off, and another mount than the one with
  * mount_id (of dirfd, by resolve_mount_id), is -EXDEV. RESOLVE_ANY_MOUNT: mounts are crossed into. -ENOSYS where the

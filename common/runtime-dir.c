@@ -20,3 +20,17 @@ char *runtime_dir_views(void)
 		return g_build_filename(state, "stella", "views", NULL);
 	return g_build_filename(g_get_home_dir(), ".local/state/stella/views", NULL);
 }
+
+char *runtime_dir_state(void)
+{
+	const char *given = g_getenv("STELLA_STATE_DIR");
+	const char *state = g_getenv("XDG_STATE_HOME");
+
+	if (given && *given)
+		return g_strdup(given);
+	if (geteuid() == 0)
+		return g_strdup("/var/lib/stella");
+	if (state && g_path_is_absolute(state))
+		return g_build_filename(state, "stella", NULL);
+	return g_build_filename(g_get_home_dir(), ".local/state/stella", NULL);
+}

@@ -1,12 +1,19 @@
 /* Raw system calls; see syscall-wrap.h. */
 #include "common/syscall-wrap.h"
 
+#include "common/sanitizers.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* For system calls, and for the path that a program is looked up by. */
+#define CLONE_STACK_BYTES 32768
 
 #define RESULT(call)                                                                               \
 	do {                                                                                       \
@@ -44,6 +51,16 @@ int sys_mount_setattr(int dirfd, const char *path, unsigned int flags, uint64_t 
 	RESULT(syscall(SYS_mount_setattr, dirfd, path, flags, &attr, sizeof attr));
 }
 
+int sys_mount_idmap(int mount_fd, int userns_fd)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_IDMAP,
+		.userns_fd = (uint64_t)userns_fd,
+	};
+
+	RESULT(syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr));
+}
+
 int sys_fsopen(const char *fsname, unsigned int flags)
 {
 	RESULT(syscall(SYS_fsopen, fsname, flags));
@@ -66,15 +83,75 @@ int sys_pivot_root(const char *new_root, const char *put_old)
 
 pid_t sys_clone3(uint64_t flags, int exit_signal, int *ret_pidfd)
 {
+	return sys_clone3_into(-1, flags, exit_signal, ret_pidfd);
+}
+
+pid_t sys_clone3_into(int cgroup_fd, uint64_t flags, int exit_signal, int *ret_pidfd)
+{
 	struct clone_args args;
 
 	memset(&args, 0, sizeof args);
 	args.flags = flags;
+	if (cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
+	}
 	args.exit_signal = (uint64_t)exit_signal;
 	if (flags & CLONE_PIDFD)
 		args.pidfd = (uint64_t)(uintptr_t)ret_pidfd;
 	RESULT(syscall(SYS_clone3, &args, sizeof args));
 }
+
+pid_t sys_clone_copy(unsigned int flags, int *ret_pidfd)
+{
+	/* where a thread's id would be stored, for CLONE_PIDFD */
+	RESULT(syscall(SYS_clone, (unsigned long)flags | SIGCHLD, NULL, ret_pidfd, NULL, NULL));
+}
+
+#if WITH_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)0)
+#endif
+#if WITH_THREAD_SANITIZER
+void __tsan_ignore_thread_begin(void);
+#else
+#define __tsan_ignore_thread_begin() ((void)0)
+#endif
+
+void sys_clone3_alone(void)
+{
+	__tsan_ignore_thread_begin();
+}
+
+#if WITH_THREAD_SANITIZER
+/* It intercepts clone(), and does not survive a child in our memory: there it is a copy, whose writes do not come back. */
+pid_t sys_clone_until_exec(int flags, int (*run)(void *data), void *data, int *ret_pidfd)
+{
+	pid_t pid = sys_clone_copy((unsigned int)flags | CLONE_VFORK, ret_pidfd);
+
+	if (pid == 0) {
+		sys_clone3_alone();
+		_exit(run(data));
+	}
+	return pid;
+}
+#else
+/* On a stack of its own, or its calls would overwrite ours. What it has called never returned, as AddressSanitizer sees
+ * it. */
+pid_t sys_clone_until_exec(int flags, int (*run)(void *data), void *data, int *ret_pidfd)
+{
+	_Alignas(16) char stack[CLONE_STACK_BYTES];
+	pid_t pid;
+
+	pid = clone(run, stack + sizeof stack, flags | CLONE_VM | CLONE_VFORK | SIGCHLD, data,
+		    ret_pidfd);
+	if (pid < 0)
+		pid = -errno;
+	ASAN_UNPOISON_MEMORY_REGION(stack, sizeof stack);
+	return pid;
+}
+#endif
 
 int sys_pidfd_open(pid_t pid, unsigned int flags)
 {

@@ -25,6 +25,9 @@ int sys_move_mount(int from_dirfd, const char *from_path, int to_dirfd, const ch
 		   unsigned int flags);
 int sys_mount_setattr(int dirfd, const char *path, unsigned int flags, uint64_t attr_set,
 		      uint64_t attr_clr, uint64_t propagation);
+/* MOUNT_ATTR_IDMAP for a detached mount, by the id maps of a user namespace: an id inside of it is that of a file, the one
+ * outside the one that is shown. */
+int sys_mount_idmap(int mount_fd, int userns_fd);
 int sys_fsopen(const char *fsname, unsigned int flags);
 int sys_fsconfig(int fs_fd, unsigned int cmd, const char *key, const void *value, int aux);
 int sys_fsmount(int fs_fd, unsigned int flags, unsigned int attr);
@@ -34,6 +37,20 @@ int sys_pivot_root(const char *new_root, const char *put_old);
  * (only waitid with __WALL or P_PIDFD sees the child) or SIGCHLD. With CLONE_PIDFD in flags,
  * *ret_pidfd is the child's pidfd (close-on-exec). Returns 0 in the child, the pid in the parent. */
 pid_t sys_clone3(uint64_t flags, int exit_signal, int *ret_pidfd);
+/* The same, with the child in that cgroup of version 2 from its first instruction on; -1: in ours. */
+pid_t sys_clone3_into(int cgroup_fd, uint64_t flags, int exit_signal, int *ret_pidfd);
+/* For ThreadSanitizer, in the child of a parent with threads: it is not told of a raw clone, and would go on comparing
+ * what the child does to its own copy of everything with what the parent's other threads did before. */
+void sys_clone3_alone(void);
+
+/* As sys_clone3() with SIGCHLD, by the older call, whose flags a filter can see. Returns the pid (0 in the child) or
+ * -errno. */
+pid_t sys_clone_copy(unsigned int flags, int *ret_pidfd);
+
+/* A child for run(data), which may only make system calls and ends in execve or _exit. Until then it shares our memory,
+ * so that nothing is copied however much of it there is, and the calling thread stands still. The caller has
+ * blocked all signals. flags and *ret_pidfd as with sys_clone3(); SIGCHLD tells of the end. Returns the pid or -errno. */
+pid_t sys_clone_until_exec(int flags, int (*run)(void *data), void *data, int *ret_pidfd);
 
 int sys_pidfd_open(pid_t pid, unsigned int flags);
 int sys_pidfd_send_signal(int pidfd, int sig);

@@ -57,6 +57,8 @@ static void what_can_run_code_or_holds_a_secret_is_denied(void **state)
 		"MISE_TRUSTED_CONFIG_PATHS",
 		"MISE_GITHUB_TOKEN",
 		"MISE_YES",
+		"__MISE_DIFF",
+		"__MISE_SESSION",
 		/* secrets, by their names */
 		"GITHUB_TOKEN",
 		"TOKEN",
