@@ -23,6 +23,7 @@ typedef struct {
 	uid_t uid;		     /* the tree's owner */
 	gid_t gid;
 	size_t budget; /* entries that may still be looked at in the user's tree */
+	size_t steps;  /* names on the ways of its links, likewise */
 	int installs;  /* fd of user/installs */
 } Preparation;
 
@@ -105,7 +106,7 @@ static int prune_tool(Preparation *p, const char *tool)
 			continue; /* an install, or gone */
 		/* Should an install have taken its place by now, then unlink refuses the
 		 * directory. */
-		if (mise_link_is_dead(&p->home, &p->user, dir, text) &&
+		if (mise_link_is_dead(&p->home, &p->user, dir, text, &p->steps) &&
 		    unlinkat(fd, name, 0) != 0 && errno != ENOENT && errno != EISDIR)
 			mise_keep_first(&first, -errno);
 	}
@@ -130,6 +131,7 @@ static int prune(Preparation *p)
 static bool is_install(const Preparation *p, int tool_fd, const char *dir, const char *version)
 {
 	g_autofree char *text = NULL;
+	size_t steps = SIZE_MAX; /* it is the administrator's */
 	struct stat st;
 
 	if (fstatat(tool_fd, version, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -137,14 +139,31 @@ static bool is_install(const Preparation *p, int tool_fd, const char *dir, const
 	if (S_ISDIR(st.st_mode))
 		return true;
 	return S_ISLNK(st.st_mode) && mise_tree_read_link(tool_fd, version, &text) == 0 &&
-	       !mise_link_is_dead(&p->home, &p->user, dir, text);
+	       !mise_link_is_dead(&p->home, &p->user, dir, text, &steps);
 }
 
-static int seed_version(int user_tool, const char *user_dir, const char *system_dir,
-			const char *version)
+/* The text of mise's own kind of alias, which names a version beside it ("20 -> ./20.1.0"): by the "./" mise tells it
+ * from an install, and moves it to a newer version that comes. NULL for what is no such alias. */
+static char *alias_text(int system_tool, const char *version)
+{
+	g_autofree char *text = NULL;
+
+	if (mise_tree_read_link(system_tool, version, &text) < 0 || !g_str_has_prefix(text, "./") ||
+	    path_check_name(text + 2) < 0)
+		return NULL;
+	return g_steal_pointer(&text);
+}
+
+static int seed_version(int user_tool, int system_tool, const char *user_dir,
+			const char *system_dir, const char *version)
 {
 	g_autofree char *to = path_join(system_dir, version);
-	g_autofree char *target = mise_tree_relative(user_dir, to);
+	g_autofree char *target = alias_text(system_tool, version);
+
+	/* An alias is the user's own from the start: a link to the system's would be a version
+	 * of that name, and hide whichever the user installs. */
+	if (!target)
+		target = mise_tree_relative(user_dir, to);
 
 	/* An entry of that name, whatever it is, is the user's own version. */
 	return symlinkat(target, user_tool, version) != 0 && errno != EEXIST ? -errno : 0;
@@ -171,11 +190,14 @@ static int seed_tool(Preparation *p, int system_installs, const char *tool)
 	FD_AUTO user_tool = -1;
 	int first = 0, r;
 
+	/* Notes beside the tools, and a tool that is taken away at this moment, are none. */
 	if (system_tool < 0)
-		return system_tool == -ENOTDIR || system_tool == -ELOOP ? 0 : system_tool;
+		return system_tool == -ENOTDIR || system_tool == -ELOOP || system_tool == -ENOENT
+			       ? 0
+			       : system_tool;
 	r = mise_tree_list(system_tool, &budget, &versions);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
 	for (guint i = 0; i < versions->len; i++) {
 		const char *version = versions->pdata[i];
 
@@ -185,7 +207,8 @@ static int seed_tool(Preparation *p, int system_installs, const char *tool)
 			user_tool = open_user_tool(p, tool);
 		if (user_tool < 0)
 			return user_tool;
-		mise_keep_first(&first, seed_version(user_tool, user_dir, system_dir, version));
+		mise_keep_first(&first, seed_version(user_tool, system_tool, user_dir, system_dir,
+						     version));
 	}
 	return first;
 }
@@ -236,7 +259,7 @@ static int join_trees(Preparation *p)
 		mise_keep_first(&first, seed(p));
 	}
 	mise_keep_first(&first, relink(p));
-	if (p->budget == 0)
+	if (p->budget == 0 || p->steps == 0)
 		mise_keep_first(&first, -E2BIG);
 	return first;
 }
@@ -248,6 +271,7 @@ int ensure_user_mise_home(const char *home, const char *user_tools_dir)
 		.user.fd = -1,
 		.installs = -1,
 		.budget = MISE_TREE_ENTRIES_MAX,
+		.steps = MISE_TREE_STEPS_MAX,
 	};
 	g_autofree char *clean_home = path_clean(home);
 	g_autofree char *dir = path_clean(user_tools_dir);

@@ -15,14 +15,34 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* The names of a path, taken from *steps: false when there are not that many left. */
+static bool take_steps(const char *rest, size_t *steps)
+{
+	size_t names = 1, length;
+
+	while (path_next(&rest, &length))
+		names++;
+	if (names > *steps)
+		*steps = 0;
+	else
+		*steps -= names;
+	return *steps > 0;
+}
+
 /* Takes one step: 0 when path exists and no link is on it; 1 with the path after the first link has
  * been replaced; -errno. */
 static int walk(const MiseRoot *root, const char *path, char **ret_next)
 {
 	const char *rest = path_below(path, root->path), *component;
-	FD_AUTO at = fd_dup(root->fd);
+	FD_AUTO at = mise_tree_open_path(root->fd, rest, 0);
 	size_t length;
 
+	/* Mostly there is no link on the way, and what is asked is answered at once. */
+	if (at >= 0)
+		return 0;
+	if (at != -ELOOP && at != -ENOSYS)
+		return at;
+	at = fd_dup(root->fd);
 	if (at < 0)
 		return at;
 	while ((component = path_next(&rest, &length))) {
@@ -75,7 +95,7 @@ static bool is_place_of_views(const char *path)
 }
 
 bool mise_link_is_dead(const MiseRoot *home, const MiseRoot *user, const char *dir,
-		       const char *text)
+		       const char *text, size_t *steps)
 {
 	g_autofree char *path = path_clean_from(dir, text);
 
@@ -93,6 +113,8 @@ bool mise_link_is_dead(const MiseRoot *home, const MiseRoot *user, const char *d
 		}
 		if (!root)
 			return !is_place_of_views(path);
+		if (!take_steps(path_below(path, root->path), steps))
+			return false;
 		r = walk(root, path, &next);
 		/* What could not be found out is no reason to remove anything. */
 		if (r <= 0)

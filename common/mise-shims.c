@@ -1,14 +1,15 @@
 /* Relinking shims: every link in a shims directory becomes the relative one to home/bin/mise, which
  * holds on the host and in every view. See mise.h.
  *
- * A shim is replaced by a rename, so that a session that runs it meanwhile finds the old link or
- * the new one. Our temporary names are recognised by later calls: one whose maker was killed is
+ * A shim is exchanged for a new link, so that a session that runs it meanwhile finds the old one or
+ * the new one, and what has come to its place in the meantime is not lost. Our temporary names are recognised by later calls: one whose maker was killed is
  * removed once it is old, a fresh one is another call's, in progress. */
 #include "common/mise.h"
 
 #include "common/fd-util.h"
 #include "common/mise-tree.h"
 #include "common/path-util.h"
+#include "common/syscall-wrap.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -45,6 +46,27 @@ static int make_temp_link(int dirfd, const char *target, char name[static 64])
 	return -EEXIST;
 }
 
+/* What was taken out of a shim's place is under the name temp: a link goes, anything else, which has come there since
+ * it was a link, goes back, for what was put there instead of it. */
+static int dispose(int dirfd, const char *temp, const char *name)
+{
+	for (int i = 0; i < TEMP_TRIES; i++) {
+		struct stat st;
+		int r;
+
+		if (fstatat(dirfd, temp, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			return -errno;
+		if (S_ISLNK(st.st_mode))
+			return unlinkat(dirfd, temp, 0) != 0 ? -errno : 0;
+		r = sys_renameat2(dirfd, temp, dirfd, name, RENAME_EXCHANGE);
+		if (r == -ENOENT) /* by now there is nothing */
+			return sys_renameat2(dirfd, temp, dirfd, name, RENAME_NOREPLACE);
+		if (r < 0)
+			return r;
+	}
+	return -EAGAIN; /* somebody puts in file after file: the last one stays under that name */
+}
+
 static int replace_link(int dirfd, const char *name, const char *target)
 {
 	char temp[64];
@@ -52,11 +74,14 @@ static int replace_link(int dirfd, const char *name, const char *target)
 
 	if (r < 0)
 		return r;
-	if (renameat(dirfd, temp, dirfd, name) == 0)
+	r = sys_renameat2(dirfd, temp, dirfd, name, RENAME_EXCHANGE);
+	if (r == 0)
+		return dispose(dirfd, temp, name);
+	/* A file system that exchanges nothing. */
+	if (r == -EINVAL && renameat(dirfd, temp, dirfd, name) == 0)
 		return 0;
-	r = -errno;
 	(void)unlinkat(dirfd, temp, 0); /* the rename's error is the one to tell */
-	return r == -EISDIR ? 0 : r;	/* no longer a link: left alone */
+	return r == -ENOENT ? 0 : r;	/* no shim any more: none is made */
 }
 
 static int remove_old_temp(int dirfd, const char *name)

@@ -5,6 +5,7 @@
 #include "common/limits.h"
 #include "common/path-util.h"
 #include "common/private-dir.h"
+#include "common/syscall-wrap.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,12 +26,22 @@ int mise_tree_open_root(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Nothing here holds a "..": RESOLVE_BENEATH is a second lock on the same door. */
+int mise_tree_open_path(int dirfd, const char *path, int flags)
+{
+	return sys_openat2(dirfd, path[0] ? path : ".", (uint64_t)(O_PATH | O_CLOEXEC | flags), 0,
+			   RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
 int mise_tree_open_dir(int dirfd, const char *path)
 {
-	FD_AUTO at = fd_dup(dirfd);
+	FD_AUTO at = mise_tree_open_path(dirfd, path, O_DIRECTORY);
 	const char *component;
 	size_t length;
 
+	if (at != -ENOSYS)
+		return fd_steal(&at);
+	at = fd_dup(dirfd);
 	if (at < 0)
 		return at;
 	while ((component = path_next(&path, &length))) {

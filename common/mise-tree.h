@@ -20,6 +20,10 @@ static inline void mise_keep_first(int *first, int r)
  * -errno. */
 int mise_tree_open_root(const char *path);
 
+/* Opens what is at path ("a/b"; "" is dirfd itself) below dirfd, in one call, with O_PATH and flags: -ELOOP when one of the
+ * names is a link. -ENOSYS where the kernel cannot: then name by name. */
+int mise_tree_open_path(int dirfd, const char *path, int flags);
+
 /* Opens the directory at path ("a/b") below dirfd. An O_PATH fd, or -errno: -ELOOP when one of the
  * names is a link, -ENOTDIR when one is something else. */
 int mise_tree_open_dir(int dirfd, const char *path);
@@ -53,9 +57,11 @@ typedef struct {
  * view of them. Only the trees are looked at: what an agent writes into a link must not decide
  * which other files of the host are asked for, nor may it learn from a link's fate whether they
  * exist. Elsewhere the text alone decides: a link to a place that every view may have (/workspace,
- * /user, the runtime directories) is alive, any other is dead. */
+ * /user, the runtime directories) is alive, any other is dead. What is looked at is taken from *steps, which is 0
+ * when that was not enough: forty links at the ends of long paths cost tens of thousands of steps, and an agent
+ * can make any number of such links. Then the link is not dead as far as is known. */
 bool mise_link_is_dead(const MiseRoot *home, const MiseRoot *user, const char *dir,
-		       const char *text);
+		       const char *text, size_t *steps);
 
 /* Whether home (O_PATH) has bin/mise: 1, 0, or -errno. */
 int mise_has_program(int home_fd);

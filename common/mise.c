@@ -50,7 +50,7 @@ char *per_user_mise_data_dir(GHashTable *env, const char *home)
 	return g_strdup(data_dir);
 }
 
-const char *const *stella_home_sandbox_dirs(void)
+const char *const *mise_home_dirs(void)
 {
 	static const char *const dirs[] = { "bin", ".mise-tools", NULL };
 

@@ -17,6 +17,9 @@
 /* Entries of a user's tree that one call looks at: an agent can make any number of them, and a
  * session's start must not take for ever. A real tree holds some hundred. */
 #define MISE_TREE_ENTRIES_MAX 16384
+/* And names on the ways of its links, for a link can lead over many others by long paths: at the most a second or
+ * two, and several times what a tree of a thousand links needs. */
+#define MISE_TREE_STEPS_MAX 131072
 
 /* home/.mise-tools: MISE_DATA_DIR of the system's tools. "" for a home of "". The caller frees, as
  * for all names below. */
@@ -35,7 +38,7 @@ char *per_user_mise_data_dir(GHashTable *env, const char *home);
 
 /* The names below a home that a sandbox shows: "bin", ".mise-tools". NULL-terminated, static
  * storage. */
-const char *const *stella_home_sandbox_dirs(void);
+const char *const *mise_home_dirs(void);
 
 /* Makes every symlink of home's shims directory point, relatively, at home/bin/mise. Does nothing
  * when home is "" or has no bin/mise or no shims; leaves what is no symlink alone. 0, or the first
@@ -46,12 +49,13 @@ int relink_system_mise_shims(const char *home);
 /* Prepares the user's tree at user_tools_dir ("" is nothing to do): it and its directories
  * `installs shims cache state config` become real directories with mode 0700 of the tree's owner (a
  * symlink in the place of one is removed); links below installs/TOOL that lead nowhere are removed;
- * each version that the system's tree has and this one has not is linked; the shims are relinked.
+ * each version that the system's tree has and this one has not is linked, and an alias of mise's
+ * ("20 -> ./20.1.0") made again, so that mise goes on moving it; the shims are relinked.
  * Installs that are directories are never touched. 0, or the first -errno after having done what
  * could be done: -EINVAL: paths that are not absolute, or a tree that holds home; -ENOTDIR:
  * something else is in the place of a directory; -EPERM: a directory in it belongs to somebody
  * else; -ELOOP: a directory above it but below home is a symlink; -E2BIG: more than
- * MISE_TREE_ENTRIES_MAX entries. */
+ * MISE_TREE_ENTRIES_MAX entries, or links that lead over more than MISE_TREE_STEPS_MAX names. */
 int ensure_user_mise_home(const char *home, const char *user_tools_dir);
 
 /* Both of them, for a session of home ("": none) and user_tools_dir ("": none). The first -errno,

@@ -22,7 +22,7 @@ static void a_new_tree_has_the_structure_and_the_systems_installs(void **state)
 		assert_private(path);
 	}
 	assert_link(USER "/installs/node/20.1.0", TO_SYSTEM "node/20.1.0");
-	assert_link(USER "/installs/node/20", TO_SYSTEM "node/20");
+	assert_link(USER "/installs/node/20", "./20.1.0"); /* mise's own alias stays one */
 	assert_link(USER "/installs/gh/2.0", TO_SYSTEM "gh/2.0");
 	/* the links hold: through them the installs are found */
 	assert_int_equal(access(USER "/installs/node/20/bin", F_OK), 0);
@@ -97,7 +97,7 @@ static void the_users_own_installs_are_never_touched(void **state)
 	assert_int_equal(access(USER "/installs/node/20.1.0/own", F_OK), 0);
 	assert_link(USER "/installs/node/18", "./18.0.0");
 	assert_link(USER "/installs/node/lts", "18");
-	assert_link(USER "/installs/node/20", TO_SYSTEM "node/20");
+	assert_link(USER "/installs/node/20", "./20.1.0");
 	assert_int_equal(type_of(USER "/installs/node/.mise.backend"), S_IFREG);
 }
 
@@ -157,6 +157,41 @@ static void links_that_lead_nowhere_are_removed_and_others_stay(void **state)
 		assert_link(USER "/installs/gh/live", live);
 		assert_int_equal(type_of(USER "/installs/gh/dead"), 0);
 	}
+}
+
+static void aliases_are_moved_by_their_owner_and_other_links_are_installs(void **state)
+{
+	static const struct {
+		const char *name, *target, *seeded;
+	} cases[] = {
+		{ "latest", "./20.1.0", "./20.1.0" },
+		{ "lts", "20.1.0", TO_SYSTEM "node/lts" }, /* not mise's */
+		{ "bin-of", "./20.1.0/bin", TO_SYSTEM "node/bin-of" },
+		{ "up", "./..", TO_SYSTEM "node/up" },
+		{ "other", "../gh/2.0", TO_SYSTEM "node/other" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *path =
+			g_build_filename("home/.mise-tools/installs/node", cases[i].name, NULL);
+
+		make_link(cases[i].target, path);
+	}
+	prepare(0);
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *path =
+			g_build_filename(USER "/installs/node", cases[i].name, NULL);
+
+		assert_link(path, cases[i].seeded);
+		assert_int_equal(access(path, F_OK), 0);
+	}
+	/* as mise moves it when the user installs a newer one */
+	make_dir(USER "/installs/node/20.9.0/bin");
+	assert_int_equal(unlink(USER "/installs/node/20"), 0);
+	make_link("./20.9.0", USER "/installs/node/20");
+	prepare(0);
+	assert_link(USER "/installs/node/20", "./20.9.0");
 }
 
 static void a_version_that_the_system_dropped_goes_and_a_new_one_comes(void **state)
@@ -375,15 +410,70 @@ static void a_tree_beyond_the_cap_is_said_and_still_seeded(void **state)
 	make_dir(USER "/shims");
 	for (int i = 0; i < MISE_TREE_ENTRIES_MAX + 1; i++) {
 		char name[64];
-		int fd;
 
 		g_snprintf(name, sizeof name, USER "/shims/%d", i);
-		fd = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-		assert_true(fd >= 0);
-		close(fd);
+		assert_int_equal(link("outside/file", name), 0); /* no new file each: faster */
 	}
 	prepare(-E2BIG);
 	assert_link(USER "/installs/node/20.1.0", TO_SYSTEM "node/20.1.0");
+}
+
+/* Links that lead over thirty-nine others, each at the end of a path of five hundred names. */
+static void make_long_ways(int count)
+{
+	g_autoptr(GString) target = g_string_new("../deep");
+	int at;
+
+	make_dir(USER "/installs/ways");
+	make_dir(USER "/installs/deep");
+	at = open(USER "/installs/deep", O_PATH | O_CLOEXEC);
+	for (int i = 0; i < 500; i++) {
+		int next;
+
+		assert_int_equal(mkdirat(at, "d", 0700), 0);
+		next = openat(at, "d", O_PATH | O_CLOEXEC);
+		assert_true(next >= 0);
+		close(at);
+		at = next;
+		g_string_append(target, "/d");
+	}
+	for (int i = 1; i < 39; i++) {
+		char name[16], to[16];
+
+		g_snprintf(name, sizeof name, "L%d", i);
+		g_snprintf(to, sizeof to, "L%d", i + 1);
+		assert_int_equal(symlinkat(to, at, name), 0);
+	}
+	assert_int_equal(mkdirat(at, "L39", 0700), 0);
+	close(at);
+	g_string_append(target, "/L1");
+	for (int i = 0; i < count; i++) {
+		g_autofree char *path = g_strdup_printf(USER "/installs/ways/%d", i);
+
+		make_link(target->str, path);
+	}
+}
+
+static void long_ways_are_not_all_gone(void **state)
+{
+	(void)state;
+	make_long_ways(1);
+	make_link("absent", USER "/installs/ways/dead");
+	prepare(0);
+	assert_int_equal(type_of(USER "/installs/ways/0"), S_IFLNK); /* it leads to a directory */
+	assert_int_equal(type_of(USER "/installs/ways/dead"), 0);
+	for (int i = 1; i < 30; i++) {
+		g_autofree char *path = g_strdup_printf(USER "/installs/ways/%d", i);
+
+		assert_int_equal(link(USER "/installs/ways/0", path), 0);
+	}
+	make_link("/abs/mise", USER "/shims/gh");
+	make_dir("home/.mise-tools/installs/node/24.0.0");
+	prepare(-E2BIG);
+	assert_int_equal(count_entries(USER "/installs/ways"), 30);
+	/* the rest is done */
+	assert_link(USER "/installs/node/24.0.0", TO_SYSTEM "node/24.0.0");
+	assert_link(USER "/shims/gh", TO_PROGRAM);
 }
 
 int main(void)
@@ -395,6 +485,7 @@ int main(void)
 		TREE_TEST(paths_that_cannot_be_a_tree_are_refused),
 		TREE_TEST(the_users_own_installs_are_never_touched),
 		TREE_TEST(links_that_lead_nowhere_are_removed_and_others_stay),
+		TREE_TEST(aliases_are_moved_by_their_owner_and_other_links_are_installs),
 		TREE_TEST(a_version_that_the_system_dropped_goes_and_a_new_one_comes),
 		TREE_TEST(links_in_the_place_of_directories_are_replaced),
 		TREE_TEST(a_file_in_the_place_of_a_directory_is_an_error_but_not_the_end),
@@ -408,6 +499,7 @@ int main(void)
 		TREE_TEST(a_tree_outside_its_home_is_linked_by_real_paths),
 		TREE_TEST(a_tree_keeps_its_owner),
 		TREE_TEST(a_tree_beyond_the_cap_is_said_and_still_seeded),
+		TREE_TEST(long_ways_are_not_all_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

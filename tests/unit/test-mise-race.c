@@ -6,7 +6,7 @@
 
 typedef struct {
 	atomic_bool stop;
-	int swaps;
+	int swaps, lost;
 } Swapper;
 
 /* What an agent can do while the host prepares its tree: directories become links to outside. */
@@ -106,11 +106,109 @@ static void several_at_once_make_one_complete_tree(void **state)
 	assert_int_equal(count_entries("home/.mise-tools/shims"), 50);
 }
 
+/* Puts a file in the place of a shim, as a user's own program, and takes it away again. */
+static void *put_files_in_the_place_of_shims(void *data)
+{
+	Swapper *swapper = data;
+	g_autofree char *path = g_build_filename(user, "shims/tool", NULL);
+	g_autofree char *new = g_build_filename(user, "state/new", NULL);
+
+	while (!atomic_load(&swapper->stop)) {
+		struct stat st;
+		int fd = open(new, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0700);
+
+		if (fd < 0 || rename(new, path) != 0)
+			break;
+		g_usleep(20);
+		if (fstat(fd, &st) != 0 || st.st_nlink == 0)
+			swapper->lost++;
+		close(fd);
+		swapper->swaps++;
+		if (symlink("/abs/mise", new) != 0 || rename(new, path) != 0)
+			break;
+	}
+	return NULL;
+}
+
+static void a_file_in_the_place_of_a_shim_is_not_lost(void **state)
+{
+	Swapper swapper = { 0 };
+	gint64 end = g_get_monotonic_time() + 400 * 1000;
+	pthread_t thread;
+
+	(void)state;
+	prepare(0);
+	assert_int_equal(pthread_create(&thread, NULL, put_files_in_the_place_of_shims, &swapper),
+			 0);
+	while (g_get_monotonic_time() < end)
+		(void)ensure_user_mise_home(home, user);
+	atomic_store(&swapper.stop, true);
+	pthread_join(thread, NULL);
+	assert_true(swapper.swaps > 0);
+	assert_int_equal(swapper.lost, 0);
+	prepare(0);
+	assert_link(USER "/shims/tool", TO_PROGRAM); /* it ended as a link */
+}
+
+/* What an administrator does meanwhile: tools and versions come and go, a version is exchanged for another. */
+static void *change_the_system(void *data)
+{
+	Swapper *swapper = data;
+
+	while (!atomic_load(&swapper->stop)) {
+		if (g_mkdir_with_parents("home/.mise-tools/installs/new/1.0/bin", 0755) != 0)
+			break;
+		/* a shim may be there still, or again */
+		if (symlink("./1.0", "home/.mise-tools/installs/new/latest") != 0 ||
+		    (symlink("/abs/mise", "home/.mise-tools/shims/new") != 0 && errno != EEXIST))
+			break;
+		(void)g_rename("home/.mise-tools/installs/node/20.1.0",
+			       "home/.mise-tools/installs/node/20.2.0");
+		(void)g_rename("home/.mise-tools/installs/node/20.2.0",
+			       "home/.mise-tools/installs/node/20.1.0");
+		(void)io_remove_tree(AT_FDCWD, "home/.mise-tools/installs/new");
+		(void)unlink("home/.mise-tools/shims/new");
+		swapper->swaps++;
+	}
+	return NULL;
+}
+
+static void a_system_that_changes_meanwhile_is_no_error(void **state)
+{
+	Swapper swapper = { 0 };
+	gint64 end = g_get_monotonic_time() + 400 * 1000;
+	pthread_t thread;
+	int calls = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, change_the_system, &swapper), 0);
+	while (g_get_monotonic_time() < end || calls < 10) {
+		int r = ensure_mise_shims(home, user);
+
+		if (r != 0) {
+			atomic_store(&swapper.stop, true);
+			pthread_join(thread, NULL);
+			fail_msg("call %d: %s", calls, g_strerror(-r));
+		}
+		calls++;
+	}
+	atomic_store(&swapper.stop, true);
+	pthread_join(thread, NULL);
+	assert_true(swapper.swaps > 0);
+	prepare(0);
+	assert_link(USER "/installs/node/20.1.0", TO_SYSTEM "node/20.1.0");
+	assert_int_equal(type_of(USER "/installs/node/20.2.0"), 0);
+	assert_int_equal(type_of(USER "/installs/new/1.0"), 0);
+	assert_int_equal(type_of(USER "/installs/new/latest"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TREE_TEST(directories_swapped_for_links_meanwhile_lead_nowhere),
 		TREE_TEST(several_at_once_make_one_complete_tree),
+		TREE_TEST(a_system_that_changes_meanwhile_is_no_error),
+		TREE_TEST(a_file_in_the_place_of_a_shim_is_not_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,9 @@ static void names_are_made_from_the_home(void **state)
 	take_equal(mise_shims_dir(""), "");
 	take_equal(mise_user_shims_dir("/h/users/u/.mise-tools"), "/h/users/u/.mise-tools/shims");
 	take_equal(mise_user_shims_dir(""), "");
-	assert_string_equal(stella_home_sandbox_dirs()[0], "bin");
-	assert_string_equal(stella_home_sandbox_dirs()[1], ".mise-tools");
-	assert_null(stella_home_sandbox_dirs()[2]);
+	assert_string_equal(mise_home_dirs()[0], "bin");
+	assert_string_equal(mise_home_dirs()[1], ".mise-tools");
+	assert_null(mise_home_dirs()[2]);
 }
 
 static void only_a_safe_principal_and_id_name_a_tree(void **state)
