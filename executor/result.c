@@ -70,10 +70,10 @@ static void add_stream_key(GString *json, const char *stream, const char *key)
 	add_key(json, name);
 }
 
-static void add_stream(GString *json, const char *stream, const OutputBuffer *buffer)
+static void add_stream(GString *json, const char *stream, OutputBuffer *buffer)
 {
 	size_t text_size = 0, raw_size;
-	g_autofree char *text = buffer ? output_buffer_text(buffer, &text_size) : g_strdup("");
+	g_autofree char *text = buffer ? output_buffer_text(buffer, NULL, &text_size) : g_strdup("");
 	bool utf8 = json_string_is_text(text, text_size);
 
 	add_stream_key(json, stream, "");

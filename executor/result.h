@@ -27,8 +27,8 @@ typedef struct {
 	ExrEnded ended;
 	int exit_code;		 /* EXITED */
 	int signal;		 /* SIGNALED; for CANCELED the one that we were sent */
-	const OutputBuffer *out; /* NULL: nothing */
-	const OutputBuffer *err;
+	OutputBuffer *out; /* NULL: nothing */
+	OutputBuffer *err;
 	int64_t duration_ms;
 	int64_t cpu_ms;			      /* -1: not known */
 	int64_t max_rss_bytes;		      /* -1: not known */
