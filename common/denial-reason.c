@@ -10,9 +10,20 @@ static const char *const names[_DENIAL_N] = {
 #undef DENIAL_REASON_NAME
 };
 
+static const char *const meanings[_DENIAL_N] = {
+#define DENIAL_REASON_MEANING(id, text, meaning) [DENIAL_##id] = (meaning),
+	DENIAL_REASONS(DENIAL_REASON_MEANING)
+#undef DENIAL_REASON_MEANING
+};
+
 const char *denial_reason_name(DenialReason reason)
 {
 	return (unsigned int)reason < _DENIAL_N ? names[reason] : "unknown";
+}
+
+const char *denial_reason_meaning(DenialReason reason)
+{
+	return (unsigned int)reason < _DENIAL_N ? meanings[reason] : "unknown";
 }
 
 int denial_reason_from_name(const char *name)

@@ -39,5 +39,8 @@ typedef enum {
 /* The reason's text ("read-only-mount"); "unknown" for what is none. Static storage. */
 const char *denial_reason_name(DenialReason reason);
 
+/* What it means, for a person ("a rename or link between two mounts"). Static storage. */
+const char *denial_reason_meaning(DenialReason reason);
+
 /* The reason with that text, or -EINVAL. */
 int denial_reason_from_name(const char *name);

@@ -3,7 +3,7 @@
  * Options are only collected while they come, in any order; policy_options_finish() decides. What they
  * make is judged by policy_validate() like a policy from a file, so that the two ways cannot differ in what
  * they allow. */
-#include "common/policy-options.h"
+#include "common/policy-options-internal.h"
 
 #include "common/errno-util.h"
 #include "common/fd-util.h"
@@ -20,36 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-typedef struct {
-	StellaMountAccess access;
-	char *text; /* as given, HOST[:VIEW] */
-} MountOption;
-
-typedef struct {
-	const PolicyLimit *row;
-	uint64_t value;
-} LimitOption;
-
-struct PolicyOptions {
-	PolicyPurpose purpose;
-	GHashTable *given; /* names of options that came */
-	char *policy_file;
-	char *workspace;
-	char *user_dir;
-	char *stella_home;
-	char *backend;
-	GPtrArray *mounts; /* MountOption */
-	GArray *limits;	   /* LimitOption */
-	int spill;	   /* -1: not given */
-	int required;	   /* -1: not given */
-	bool same_path;
-	bool no_network;
-	bool user_is_temporary; /* known when the policy has been made */
-	int runtime;
-	int symlinks;
-	int cache;
-};
 
 /* One way to take an option. The value is NULL for an option without one. */
 typedef int (*TakeOption)(PolicyOptions *options, const char *name, const char *value,
@@ -544,44 +514,6 @@ int policy_options_finish(PolicyOptions *options, StellaPolicy **ret_policy, cha
 				     !options->policy_file && !has_user_data(policy);
 	*ret_policy = g_steal_pointer(&policy);
 	return 0;
-}
-
-/* The option that made the n-th mount, in the order of make_policy(). */
-static const char *option_of_mount(const PolicyOptions *options, guint64 n)
-{
-	guint64 workspaces = options->same_path ? 2 : 1;
-	const MountOption *mount;
-
-	if (n < workspaces)
-		return "--workspace";
-	n -= workspaces;
-	if (options->user_dir && n-- == 0)
-		return "--user-dir";
-	if (n >= options->mounts->len)
-		return NULL;
-	mount = options->mounts->pdata[n];
-	return mount->access == STELLA_MOUNT_READ_ONLY ? "--ro" : "--rw";
-}
-
-char *policy_options_explain(const PolicyOptions *options, const char *message)
-{
-	static const char mounts[] = "filesystem.mounts[", path[] = "].host_path",
-			  home[] = "filesystem.stella_home";
-	const char *option = NULL, *rest = NULL;
-
-	if (!options->policy_file && g_str_has_prefix(message, mounts)) {
-		char *end;
-		guint64 n = g_ascii_strtoull(message + strlen(mounts), &end, 10);
-
-		if (g_str_has_prefix(end, path)) {
-			option = option_of_mount(options, n);
-			rest = end + strlen(path);
-		}
-	} else if (!options->policy_file && g_str_has_prefix(message, home)) {
-		option = "--stella-home";
-		rest = message + strlen(home);
-	}
-	return option ? g_strconcat(option, rest, NULL) : g_strdup(message);
 }
 
 const char *policy_options_backend(const PolicyOptions *options)

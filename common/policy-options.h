@@ -42,7 +42,7 @@ int policy_options_finish(PolicyOptions *options, StellaPolicy **ret_policy, cha
 
 /* A message about a key of the policy (from making a view plan) as one about the option that the key came
  * from: `filesystem.mounts[0].host_path "/x": ...` becomes `--workspace "/x": ...`. Unchanged where there is
- * none, as with --policy. The caller frees. */
+ * none, as with --policy. What looks like a HOST:VIEW without a view path is said to be that. The caller frees. */
 char *policy_options_explain(const PolicyOptions *options, const char *message);
 
 /* Facts beside the policy. Borrowed. */

@@ -12,33 +12,6 @@ static bool uses_protect(const StellaPolicy *policy)
 	return policy->protect->len > 0;
 }
 
-static bool uses_cow(const StellaPolicy *policy)
-{
-	for (unsigned int i = 0; i < policy->mounts->len; i++) {
-		if (((const PolicyMount *)policy->mounts->pdata[i])->access == STELLA_MOUNT_COW)
-			return true;
-	}
-	return false;
-}
-
-static bool uses_quota_bytes(const StellaPolicy *policy)
-{
-	for (unsigned int i = 0; i < policy->mounts->len; i++) {
-		if (((const PolicyMount *)policy->mounts->pdata[i])->quota_bytes != 0)
-			return true;
-	}
-	return false;
-}
-
-static bool uses_quota_files(const StellaPolicy *policy)
-{
-	for (unsigned int i = 0; i < policy->mounts->len; i++) {
-		if (((const PolicyMount *)policy->mounts->pdata[i])->quota_files != 0)
-			return true;
-	}
-	return false;
-}
-
 static bool uses_network_timeout(const StellaPolicy *policy)
 {
 	return policy->network_timeout_ms != 0;
@@ -64,6 +37,21 @@ static bool uses_processes(const StellaPolicy *policy)
 	return policy->limits.processes != 0;
 }
 
+static bool is_cow(const PolicyMount *mount)
+{
+	return mount->access == STELLA_MOUNT_COW;
+}
+
+static bool has_quota_bytes(const PolicyMount *mount)
+{
+	return mount->quota_bytes != 0;
+}
+
+static bool has_quota_files(const PolicyMount *mount)
+{
+	return mount->quota_files != 0;
+}
+
 /* One row a key; the row goes when the feature comes. */
 static const struct {
 	const char *key;
@@ -71,9 +59,6 @@ static const struct {
 } unimplemented[] = {
 	{ "filesystem.hide", uses_hide },
 	{ "filesystem.protect", uses_protect },
-	{ "filesystem.mounts.access", uses_cow },
-	{ "filesystem.mounts.quota_bytes", uses_quota_bytes },
-	{ "filesystem.mounts.quota_files", uses_quota_files },
 	{ "network.timeout_ms", uses_network_timeout },
 	{ "limits.tail_bytes", uses_tail },
 	{ "limits.spill", uses_spill },
@@ -81,11 +66,30 @@ static const struct {
 	{ "limits.processes", uses_processes },
 };
 
-const char *policy_find_unimplemented(const StellaPolicy *policy)
+/* The same of a mount. */
+static const struct {
+	const char *name;
+	bool (*is_used)(const PolicyMount *mount);
+} unimplemented_of_mount[] = {
+	{ "access", is_cow },
+	{ "quota_bytes", has_quota_bytes },
+	{ "quota_files", has_quota_files },
+};
+
+static char *find_in_mounts(const GPtrArray *mounts)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(unimplemented); i++) {
-		if (unimplemented[i].is_used(policy))
-			return unimplemented[i].key;
-	}
+	for (unsigned int i = 0; i < mounts->len; i++)
+		for (size_t k = 0; k < G_N_ELEMENTS(unimplemented_of_mount); k++)
+			if (unimplemented_of_mount[k].is_used(mounts->pdata[i]))
+				return g_strdup_printf("filesystem.mounts[%u].%s", i,
+						       unimplemented_of_mount[k].name);
 	return NULL;
+}
+
+char *policy_find_unimplemented(const StellaPolicy *policy)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(unimplemented); i++)
+		if (unimplemented[i].is_used(policy))
+			return g_strdup(unimplemented[i].key);
+	return find_in_mounts(policy->mounts);
 }

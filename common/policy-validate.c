@@ -99,10 +99,42 @@ static bool is_always_read_only(const char *view_path)
 	       strcmp(view_path, STELLA_MOUNT_SYSTEM_DB_SKILLS) == 0;
 }
 
+/* What comes from JSON is one of the words; a host agent's struct may hold any number. */
+static int check_word(const char *key, const PolicyWords *words, int value, char **reterr_message)
+{
+	g_autofree char *expected = NULL;
+
+	if (value >= 0 && value < words->count)
+		return 0;
+	expected = policy_words_expected(words, true);
+	return refuse(reterr_message, "%s: expected %s, got the number %d", key, expected, value);
+}
+
+static int check_words(const StellaPolicy *policy, char **reterr_message)
+{
+	const struct {
+		const char *key;
+		const PolicyWords *words;
+		int value;
+	} rows[] = {
+		{ "filesystem.runtime", &policy_runtime_words, (int)policy->runtime },
+		{ "filesystem.symlinks", &policy_symlinks_words, (int)policy->symlinks },
+		{ "filesystem.cache", &policy_cache_words, (int)policy->cache },
+		{ "filesystem.ownership", &policy_ownership_words, (int)policy->ownership },
+		{ "network.mode", &policy_network_words, (int)policy->network_mode },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < G_N_ELEMENTS(rows); i++)
+		r = check_word(rows[i].key, rows[i].words, rows[i].value, reterr_message);
+	return r;
+}
+
 static int check_mount(const PolicyMount *mount, unsigned int i, char **reterr_message)
 {
 	g_autofree char *host_key = g_strdup_printf("filesystem.mounts[%u].host_path", i);
 	g_autofree char *view_key = g_strdup_printf("filesystem.mounts[%u].view_path", i);
+	g_autofree char *access_key = g_strdup_printf("filesystem.mounts[%u].access", i);
 	int r;
 
 	if ((r = check_path(host_key, mount->host_path, reterr_message)) < 0)
@@ -111,11 +143,13 @@ static int check_mount(const PolicyMount *mount, unsigned int i, char **reterr_m
 		return r;
 	if ((r = check_reserved(view_key, mount->view_path, reterr_message)) < 0)
 		return r;
+	if ((r = check_word(access_key, &policy_access_words, (int)mount->access, reterr_message)) <
+	    0)
+		return r;
 	if (mount->access != STELLA_MOUNT_READ_ONLY && is_always_read_only(mount->view_path))
 		return refuse(reterr_message,
-			      "filesystem.mounts[%u].access: %s is always read-only, expected "
-			      "\"ro\", got \"%s\"",
-			      i, mount->view_path, policy_access_name(mount->access));
+			      "%s: %s is always read-only, expected \"ro\", got \"%s\"", access_key,
+			      mount->view_path, policy_access_name(mount->access));
 	return 0;
 }
 
@@ -282,8 +316,17 @@ static int check_limits(const StellaPolicy *policy, char **reterr_message)
 
 int policy_validate(const StellaPolicy *policy, char **reterr_message)
 {
-	int r = check_filesystem(policy, reterr_message);
+	int r;
 
+	if (policy->is_unreadable)
+		return refuse(
+			reterr_message,
+			"StellaPolicyOptions: its size is none, or more is set in it than this "
+			"version knows; use its init function, or a newer version");
+	r = check_words(policy, reterr_message);
+
+	if (r == 0)
+		r = check_filesystem(policy, reterr_message);
 	if (r == 0)
 		r = check_timeout("network.timeout_ms", policy->network_timeout_ms, reterr_message);
 	if (r == 0)
@@ -295,4 +338,18 @@ int policy_validate(const StellaPolicy *policy, char **reterr_message)
 	if (r == 0)
 		r = check_limits(policy, reterr_message);
 	return r;
+}
+
+char *policy_message_key(const char *message)
+{
+	size_t length = strcspn(message, " ");
+
+	if (!g_ascii_islower(message[0])) /* an option or a path */
+		return NULL;
+	if (message[length - 1] == ':')
+		return g_strndup(message, length - 1);
+	/* with the value behind it, which other subjects may have too: `policy "FILE": ...` */
+	if (g_str_has_prefix(message + length, " \"") && memchr(message, '.', length))
+		return g_strndup(message, length);
+	return NULL;
 }

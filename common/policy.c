@@ -76,8 +76,8 @@ char *policy_words_expected(const PolicyWords *words, bool quoted)
 
 static const char *word_of(const PolicyWords *words, int value)
 {
-	g_assert(value >= 0 && value < words->count);
-	return words->words[value];
+	/* A host agent's struct may hold anything until it has been judged. */
+	return value >= 0 && value < words->count ? words->words[value] : "invalid";
 }
 
 const char *policy_access_name(StellaMountAccess access)
@@ -167,7 +167,7 @@ StellaPolicy *policy_new_defaults(void)
 }
 
 /* The counter is the one field of a policy that changes after it was given out. */
-StellaPolicy *policy_ref(const StellaPolicy *policy)
+StellaPolicy *stella_policy_ref(const StellaPolicy *policy)
 {
 	StellaPolicy *counted = (StellaPolicy *)(uintptr_t)policy;
 
@@ -175,7 +175,7 @@ StellaPolicy *policy_ref(const StellaPolicy *policy)
 	return counted;
 }
 
-void policy_unref(StellaPolicy *policy)
+void stella_policy_unref(StellaPolicy *policy)
 {
 	if (!policy || !g_atomic_int_dec_and_test(&policy->refs))
 		return;
@@ -250,9 +250,12 @@ static gpointer copy_env(gconstpointer data, gpointer user_data)
 
 StellaPolicy *policy_copy(const StellaPolicy *policy)
 {
-	StellaPolicy *copy = g_memdup2(policy, sizeof *policy);
+	StellaPolicy *copy = g_new(StellaPolicy, 1);
+	const size_t values = offsetof(StellaPolicy, is_unreadable);
 
+	/* Not the count, which other threads may be changing. */
 	copy->refs = 1;
+	memcpy((char *)copy + values, (const char *)policy + values, sizeof *copy - values);
 	copy->workspace_root = g_strdup(policy->workspace_root);
 	copy->working_dir = g_strdup(policy->working_dir);
 	copy->stella_home = g_strdup(policy->stella_home);

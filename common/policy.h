@@ -1,11 +1,11 @@
-/* The policy: what a session may see and do. An immutable value with a reference count.
+/* The policy: what a session may see and do. An immutable value with a reference count (stella/policy.h).
  *
- * Made by policy_json_parse() (policy-json.h) or policy_options_finish() (policy-options.h) and by
- * nobody else; afterwards every field is only read, from any thread. A policy is judged by its
+ * Made by policy_json_parse() (policy-json.h) or policy_options_finish() (policy-options.h), and at the edge by
+ * stella_policy_new(); afterwards every field is only read, from any thread. A policy is judged by its
  * structure alone: host paths are looked at when a view plan is made (view-plan.h). */
 #pragma once
 
-#include "stella/types.h"
+#include "stella/policy.h"
 
 #include <glib.h>
 #include <stdbool.h>
@@ -45,6 +45,7 @@ typedef struct {
 	bool optional;	      /* dropped when the host path is absent */
 	uint64_t quota_bytes; /* 0: none */
 	uint64_t quota_files; /* 0: none */
+	bool untold; /* no text has it: a session's own, which lists of writable places leave out */
 } PolicyMount;
 
 /* One NAME=value of the policy's environment, in the order of the text. */
@@ -66,8 +67,9 @@ typedef struct {
 	bool required;
 } PolicyLimits;
 
-typedef struct {
-	int refs; /* atomic */
+struct StellaPolicy {
+	int refs;	    /* atomic */
+	bool is_unreadable; /* a host agent's struct says more than this version knows: never valid */
 	/* filesystem; strings are never NULL, "" is "not given" */
 	char *workspace_root; /* host path; the default, working_dir, has been put in */
 	char *working_dir;    /* as given, cleaned: a view path or a host path inside a mount */
@@ -92,11 +94,7 @@ typedef struct {
 	int64_t timeout_ms; /* 0: none */
 	uid_t process_uid;  /* inside the sandbox: 1000 for "agent", 0 for "root" */
 	PolicyLimits limits;
-} StellaPolicy;
-
-StellaPolicy *policy_ref(const StellaPolicy *policy);
-void policy_unref(StellaPolicy *policy); /* NULL is allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(StellaPolicy, policy_unref)
+};
 
 /* A policy that the makers above fill in and then give out: every default of the specification is
  * set, and arrays are empty. */
@@ -119,9 +117,14 @@ void policy_set_path(char **field, const char *path);
  * newline that begins with the key ("filesystem.mounts[2].view_path: ..."). */
 int policy_validate(const StellaPolicy *policy, char **reterr_message);
 
-/* The first key of the policy whose effect this build does not have yet, e.g.
- * "filesystem.ownership", or NULL. A program refuses such a policy instead of ignoring the key. */
-const char *policy_find_unimplemented(const StellaPolicy *policy);
+/* The key that a message about a policy begins with, of this function, the reader's or a plan's ("filesystem.cache: ...",
+ * "filesystem.stella_home \"/x\": ..."); NULL when it begins with something else. The caller frees. */
+char *policy_message_key(const char *message);
+
+/* The first key of the policy whose effect this build does not have yet, with its row where there are rows, e.g.
+ * "filesystem.mounts[0].quota_bytes", or NULL. A program refuses such a policy instead of ignoring the key. The caller
+ * frees. */
+char *policy_find_unimplemented(const StellaPolicy *policy);
 
 /* The words of the format for an enum value ("ro", "allow_all", "contained"). Static storage. */
 const char *policy_access_name(StellaMountAccess access);

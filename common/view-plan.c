@@ -40,7 +40,7 @@ void view_plan_free(ViewPlan *plan)
 {
 	if (!plan)
 		return;
-	policy_unref(plan->policy);
+	stella_policy_unref(plan->policy);
 	g_ptr_array_unref(plan->entries);
 	g_ptr_array_unref(plan->dropped);
 	g_free(plan->working_dir);
@@ -410,7 +410,7 @@ int view_plan_new(const StellaPolicy *policy, ViewPresentation presentation, Vie
 	g_autoptr(ViewPlan) plan = g_new0(ViewPlan, 1);
 	int r;
 
-	plan->policy = policy_ref(policy);
+	plan->policy = stella_policy_ref(policy);
 	plan->presentation = presentation;
 	plan->runtime = choose_runtime(policy->runtime, presentation);
 	plan->entries = g_ptr_array_new_with_free_func(entry_free);

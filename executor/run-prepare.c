@@ -73,8 +73,9 @@ static int take_command(ExrRun *run)
 
 static int make_policy(ExrRun *run)
 {
+	const char *backend = policy_options_backend(run->options.policy);
 	g_autofree char *message = NULL;
-	const char *backend = policy_options_backend(run->options.policy), *key;
+	g_autofree char *key = NULL;
 	int r = policy_options_finish(run->options.policy, &run->policy, &message);
 
 	if (r < 0)

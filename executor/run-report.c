@@ -75,7 +75,7 @@ int exr_run_report(ExrRun *run)
 void exr_run_clear(ExrRun *run)
 {
 	exr_run_options_clear(&run->options);
-	policy_unref(run->policy);
+	stella_policy_unref(run->policy);
 	g_strfreev(run->argv);
 	if (run->stdin_fd > STDERR_FILENO)
 		fd_close(&run->stdin_fd);

@@ -261,7 +261,7 @@ static void serve_temp_with_mounts(ExrSession *session, const char *name, const 
 /* The session's own mounts, and what this build cannot do yet. */
 static int prepare_policy(ExrSession *session, const ExrSessionConfig *config, ExrError *error)
 {
-	const char *missing = policy_find_unimplemented(config->policy);
+	g_autofree char *missing = policy_find_unimplemented(config->policy);
 	g_autofree char *message = NULL;
 	int r;
 
@@ -314,7 +314,7 @@ void exr_session_free(ExrSession *session)
 	exr_state_dir_free(session->state);
 	exr_seccomp_clear(&session->seccomp);
 	view_plan_free(session->plan);
-	policy_unref(session->policy);
+	stella_policy_unref(session->policy);
 	g_free(session);
 }
 

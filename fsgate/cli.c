@@ -24,7 +24,7 @@ void fsg_cli_complain(const char *format, ...)
 
 int fsg_cli_check_supported(const StellaPolicy *policy)
 {
-	const char *key = policy_find_unimplemented(policy);
+	g_autofree char *key = policy_find_unimplemented(policy);
 
 	if (!key)
 		return 0;

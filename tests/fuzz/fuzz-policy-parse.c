@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	g_assert_true(policy != NULL && message == NULL);
-	(void)policy_find_unimplemented(policy);
+	g_free(policy_find_unimplemented(policy));
 	for (int pretty = 0; pretty < 2; pretty++) {
 		g_autofree char *text = policy_json_write(policy, pretty);
 		g_autofree char *text_again = NULL;

@@ -57,7 +57,7 @@ static FsgView *make_view(const Fixture *f, const char *mode)
 	if (policy_json_parse(text, strlen(text), &policy, &message) < 0 ||
 	    view_plan_new(policy, VIEW_FOR_HOST, &plan, &message) < 0)
 		complain("plan", message);
-	policy_unref(policy);
+	stella_policy_unref(policy);
 	if (fsg_view_new(plan, &config, &view, &message) < 0)
 		complain("view", message);
 	return view;

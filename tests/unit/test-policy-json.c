@@ -57,7 +57,7 @@ static void each_is_refused_and_its_twin_is_not(const Refusal *rows, size_t n)
 		assert_int_equal(r, -EINVAL);
 		assert_null(policy);
 		assert_string_equal(message, rows[i].message);
-		policy_unref(parse_or_fail(good));
+		stella_policy_unref(parse_or_fail(good));
 	}
 }
 
@@ -316,7 +316,7 @@ static void sizes_and_depths_beyond_the_caps_are_refused(void **state)
 	assert_int_equal(policy_json_parse(big, LIMIT_POLICY_BYTES + 1, &policy, &too_big), -E2BIG);
 	assert_string_equal(too_big, "is larger than 1048576 bytes");
 	assert_int_equal(policy_json_parse(big, LIMIT_POLICY_BYTES, &policy, &message), 0);
-	policy_unref(g_steal_pointer(&policy));
+	stella_policy_unref(g_steal_pointer(&policy));
 
 	for (int i = 0; i < LIMIT_POLICY_DEPTH - 1; i++)
 		g_string_append_c(deep, '[');
@@ -535,7 +535,7 @@ static void a_policy_is_read_from_a_tree(void **state)
 	written_again = policy_json_write(again, false);
 	assert_string_equal(written, written_again);
 	json_object_set_int_member(json_node_get_object(root), "unknown", 1);
-	policy_unref(g_steal_pointer(&again));
+	stella_policy_unref(g_steal_pointer(&again));
 	assert_int_equal(policy_json_read(root, &again, &message), -EINVAL);
 	assert_string_equal(message, "unknown: unknown key");
 }

@@ -318,7 +318,7 @@ static void wrong_options_are_refused_and_their_twins_are_not(void **state)
 			fail_msg("accepted, row %zu (%s)", i, cases[i].message);
 		assert_null(policy);
 		assert_string_equal(message, cases[i].message);
-		policy_unref(make(POLICY_FOR_COMMANDS, cases[i].good));
+		stella_policy_unref(make(POLICY_FOR_COMMANDS, cases[i].good));
 	}
 }
 
@@ -519,6 +519,50 @@ static void a_message_names_the_option_that_was_given(void **state)
 	}
 }
 
+/* Whole it is a host path that is not there; what is before the colon is. */
+static void a_view_path_that_is_none_is_told(void **state)
+{
+	static const struct {
+		const char *argument, *expected;
+	} cases[] = {
+		{ "--rw=%s:relative",
+		  "--rw \"x\": why; in HOST:VIEW the VIEW has to be an absolute "
+		  "path, not \"relative\"" },
+		{ "--ro=%s:a/b", "--ro \"x\": why; in HOST:VIEW the VIEW has to be an absolute "
+				 "path, not \"a/b\"" },
+		{ "--ro=%s:", "--ro \"x\": why; in HOST:VIEW the VIEW is missing" },
+		{ "--ro=%s", "--ro \"x\": why" },
+		{ "--ro=%s:/view", "--ro \"x\": why" },
+		{ "--ro=%s/absent:relative", "--ro \"x\": why" },
+		{ "--ro=%s/there:is", "--ro \"x\": why" },
+	};
+	g_autofree char *dir = g_dir_make_tmp("test-policy-options-XXXXXX", NULL);
+	g_autofree char *there = g_build_filename(dir, "there", NULL);
+	g_autofree char *with_colon = g_build_filename(dir, "there:is", NULL);
+
+	(void)state;
+	assert_int_equal(g_mkdir(there, 0755), 0);
+	assert_int_equal(g_mkdir(with_colon, 0755), 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_auto(GStrv) around = g_strsplit(cases[i].argument, "%s", 2);
+		g_autofree char *argument = g_strjoinv(dir, around);
+		const Arguments arguments = { argument };
+		g_autoptr(PolicyOptions) options = NULL;
+		g_autoptr(StellaPolicy) policy = NULL;
+		g_autofree char *message = NULL;
+		g_autofree char *explained = NULL;
+
+		assert_int_equal(run(POLICY_FOR_LOOKING, arguments, &options, &policy, &message),
+				 0);
+		explained = policy_options_explain(options,
+						   "filesystem.mounts[1].host_path \"x\": why");
+		assert_string_equal(explained, cases[i].expected);
+	}
+	assert_int_equal(g_rmdir(there), 0);
+	assert_int_equal(g_rmdir(with_colon), 0);
+	assert_int_equal(g_rmdir(dir), 0);
+}
+
 static void the_help_names_every_option_in_short_lines(void **state)
 {
 	static const char *const names[] = {
@@ -543,6 +587,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_options_the_current_directory_is_the_workspace),
 		cmocka_unit_test(every_option_has_its_effect),
+		cmocka_unit_test(a_view_path_that_is_none_is_told),
 		cmocka_unit_test(host_and_view_are_split_at_the_last_colon_before_a_slash),
 		cmocka_unit_test(relative_paths_start_at_the_current_directory),
 		cmocka_unit_test(same_path_mounts_the_workspace_twice),

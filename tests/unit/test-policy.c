@@ -184,9 +184,9 @@ static void each_key_without_effect_is_found(void **state)
 	} cases[] = {
 		{ use_hide, "filesystem.hide" },
 		{ use_protect, "filesystem.protect" },
-		{ use_cow, "filesystem.mounts.access" },
-		{ use_quota_bytes, "filesystem.mounts.quota_bytes" },
-		{ use_quota_files, "filesystem.mounts.quota_files" },
+		{ use_cow, "filesystem.mounts[1].access" },
+		{ use_quota_bytes, "filesystem.mounts[0].quota_bytes" },
+		{ use_quota_files, "filesystem.mounts[0].quota_files" },
 		{ use_network_timeout, "network.timeout_ms" },
 		{ use_tail, "limits.tail_bytes" },
 		{ use_spill, "limits.spill" },
@@ -197,7 +197,7 @@ static void each_key_without_effect_is_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
 		g_autoptr(StellaPolicy) policy = new_valid();
-		const char *found;
+		g_autofree char *found = NULL;
 
 		cases[i].use(policy);
 		assert_valid(policy);
@@ -232,6 +232,36 @@ static void keys_that_work_are_not_held_up(void **state)
 	assert_null(policy_find_unimplemented(policy));
 }
 
+static void the_key_of_a_message_is_what_it_begins_with(void **state)
+{
+	static const struct {
+		const char *message;
+		const char *key; /* NULL: it begins with none */
+	} cases[] = {
+		{ "version: is missing", "version" },
+		{ "filesystem.mounts[2].view_path: is relative", "filesystem.mounts[2].view_path" },
+		{ "filesystem.stella_home \"/a b: c\": Not a directory", "filesystem.stella_home" },
+		{ "env.A: expected a string, got null", "env.A" },
+		{ "view path \"/x\": lies below /y, which is a file", NULL },
+		{ "runtime directory \"/usr.d\": Not a directory", NULL },
+		{ "policy \"/srv/p.json\": filesystem.cache: no such word", NULL },
+		{ "--ro /x: filesystem.cache: no such word", NULL },
+		{ "line 3, column 7: expected a value", NULL },
+		{ "is larger than 5 bytes", NULL },
+		{ ": expected an object", NULL },
+		{ "word", NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *key = policy_message_key(cases[i].message);
+
+		if (g_strcmp0(key, cases[i].key) != 0)
+			fail_msg("%s: the key is %s", cases[i].message, key ? key : "none");
+	}
+}
+
 static void a_copy_is_equal_and_its_own(void **state)
 {
 	g_autoptr(StellaPolicy) policy = new_valid();
@@ -264,13 +294,13 @@ static void a_copy_is_equal_and_its_own(void **state)
 static void a_reference_keeps_it_alive(void **state)
 {
 	StellaPolicy *policy = new_valid();
-	StellaPolicy *second = policy_ref(policy);
+	StellaPolicy *second = stella_policy_ref(policy);
 
 	(void)state;
-	policy_unref(policy);
+	stella_policy_unref(policy);
 	assert_string_equal(second->working_dir, "/workspace"); /* the sanitizer would object */
-	policy_unref(second);
-	policy_unref(NULL);
+	stella_policy_unref(second);
+	stella_policy_unref(NULL);
 }
 
 static void words_and_values_match(void **state)
@@ -311,6 +341,7 @@ int main(void)
 		cmocka_unit_test(more_mounts_than_the_cap_are_refused),
 		cmocka_unit_test(each_key_without_effect_is_found),
 		cmocka_unit_test(keys_that_work_are_not_held_up),
+		cmocka_unit_test(the_key_of_a_message_is_what_it_begins_with),
 		cmocka_unit_test(a_copy_is_equal_and_its_own),
 		cmocka_unit_test(a_reference_keeps_it_alive),
 		cmocka_unit_test(words_and_values_match),
