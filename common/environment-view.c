@@ -102,6 +102,34 @@ static char *build_path(const ViewLayer *layer, const char *host_path)
 	return host_env_join_path(entries);
 }
 
+/* On the host the same, with the host's own directories. */
+static char *build_host_path(const ViewLayer *layer, const char *host_path)
+{
+	const StellaPolicy *policy = layer->plan->policy;
+	g_autofree char *data_dir = per_user_mise_data_dir(layer->policy_env, policy->stella_home);
+	g_autofree char *shims =
+		mise_user_shims_dir(data_dir[0] ? data_dir : policy->user_tools_dir);
+
+	return host_env_build_path(policy->stella_home, shims, host_path);
+}
+
+static void put_host_directories(const ViewLayer *layer, const char *home)
+{
+	const char *user = layer->plan->user_dir, *temp = layer->plan->temp_dir;
+	const char *tools = layer->plan->policy->stella_home;
+
+	/* Also one of the policy's own, which may have been a view path. */
+	g_hash_table_replace(layer->env, g_strdup("HOME"), g_strdup(home));
+	put(layer, "TMPDIR", temp ? temp : "/tmp");
+	put_below(layer, "XDG_CONFIG_HOME", home, ".config");
+	put_below(layer, "XDG_DATA_HOME", home, ".local/share");
+	put_below(layer, "XDG_STATE_HOME", home, ".local/state");
+	put_below(layer, "XDG_CACHE_HOME", user ? user : home, ".cache");
+	put(layer, "XDG_RUNTIME_DIR", NULL);
+	put(layer, "STELLA_USER_DIR", user);
+	put(layer, "STELLA_HOME", tools[0] ? tools : NULL);
+}
+
 static void put_directories(const ViewLayer *layer, const char *home)
 {
 	const ViewEntry *user = view_plan_find_by_view_path(layer->plan, STELLA_MOUNT_USER_DATA);
@@ -135,6 +163,7 @@ void environment_put_view(GHashTable *env, const EnvironmentOptions *options)
 	const StellaPolicy *policy = options->plan->policy;
 	g_autoptr(GHashTable) policy_env = g_hash_table_new(g_str_hash, g_str_equal);
 	ViewLayer layer = { .env = env, .plan = options->plan, .policy_env = policy_env };
+	bool on_host = options->plan->presentation == VIEW_AS_HOST;
 	const char *user = policy->process_uid == 0 ? "root" : "agent";
 	const char *home = options->home ? options->home : options->plan->home;
 	g_autofree char *path = NULL;
@@ -146,8 +175,12 @@ void environment_put_view(GHashTable *env, const EnvironmentOptions *options)
 	}
 	if (is_overridden(&layer, "HOME"))
 		home = options->plan->home; /* made from it */
-	path = build_path(&layer, host_env_get(options->host, "PATH"));
-	put_directories(&layer, home);
+	path = (on_host ? build_host_path : build_path)(&layer,
+							host_env_get(options->host, "PATH"));
+	(on_host ? put_host_directories : put_directories)(&layer, home);
+	/* Whoever runs us: there is no other user. */
+	if (on_host)
+		user = host_env_get(options->host, "USER");
 	put(&layer, "PATH", path);
 	put(&layer, "USER", user);
 	put(&layer, "LOGNAME", user);

@@ -27,5 +27,8 @@ int view_plan_add_runtime(ViewPlan *plan, char **reterr_message);
 /* /etc with the files that are made for the view instead of the host's. */
 int view_plan_add_etc(ViewPlan *plan, char **reterr_message);
 
+/* Turns a complete plan into one AS_HOST. */
+void view_plan_use_host_paths(ViewPlan *plan);
+
 /* Places that a sandbox makes by itself: /proc, /dev, /run, /tmp, /var/tmp. */
 void view_plan_add_sandbox_points(ViewPlan *plan);

@@ -110,6 +110,9 @@ char *view_plan_to_view_path(const ViewPlan *plan, const char *host_path)
  * directories that lead to an entry, and what the sandbox puts on a point or behind a link. */
 static bool is_in_frame(const ViewPlan *plan, const char *path)
 {
+	/* On the host such a place is a directory like any other. */
+	if (plan->presentation == VIEW_AS_HOST)
+		return false;
 	if (strcmp(path, "/") == 0)
 		return true;
 	for (unsigned int i = 0; i < plan->entries->len; i++) {
@@ -181,7 +184,7 @@ char **view_plan_writable(const ViewPlan *plan)
 
 		if (strcmp(entry->view_path, "/tmp") == 0)
 			has_tmp = own_point || view_entry_is_writable(entry);
-		else if (entry != workspace && view_entry_is_writable(entry))
+		else if (entry != workspace && !entry->untold && view_entry_is_writable(entry))
 			g_strv_builder_add(paths, entry->view_path);
 	}
 	if (has_tmp && !(workspace && strcmp(workspace->view_path, "/tmp") == 0))

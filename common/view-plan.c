@@ -8,6 +8,7 @@
 
 #include "common/errno-util.h"
 #include "common/fd-util.h"
+#include "common/mise.h"
 #include "common/path-util.h"
 #include "common/private-dir.h"
 
@@ -46,6 +47,8 @@ void view_plan_free(ViewPlan *plan)
 	g_free(plan->working_dir);
 	g_free(plan->home);
 	g_free(plan->workspace_view);
+	g_free(plan->user_dir);
+	g_free(plan->temp_dir);
 	g_free(plan);
 }
 
@@ -146,6 +149,7 @@ static int add_declared(ViewPlan *plan, char **reterr_message)
 		int r = view_plan_look(entry, subject, false, &opened, reterr_message);
 
 		entry->access = mount->access;
+		entry->untold = mount->untold;
 		if (r < 0 && !opened && mount->optional && says_absent(r)) {
 			ViewDropped *dropped = g_new0(ViewDropped, 1);
 
@@ -186,6 +190,13 @@ static const ViewEntry *find_workspace(const ViewPlan *plan)
 	return best;
 }
 
+const char *view_plan_workspace_key(const StellaPolicy *policy)
+{
+	return strcmp(policy->workspace_root, policy->working_dir) == 0
+		       ? "filesystem.working_dir"
+		       : "filesystem.workspace_root";
+}
+
 /* A workspace_root that is only the default (working_dir) may be a view path. It must not be taken for
  * a host path then: that would show, writable, a host directory that nobody named. */
 static bool root_is_view_path(const ViewPlan *plan)
@@ -197,24 +208,6 @@ static bool root_is_view_path(const ViewPlan *plan)
 	       view_plan_covers(plan, policy->working_dir);
 }
 
-static int add_workspace(ViewPlan *plan, char **reterr_message)
-{
-	const ViewEntry *shown = find_workspace(plan);
-
-	if (shown)
-		plan->workspace_view = g_strdup(shown->view_path);
-	else if (view_plan_covers(plan, STELLA_MOUNT_WORKSPACE))
-		plan->workspace_view = g_strdup(STELLA_MOUNT_WORKSPACE);
-	else if (root_is_view_path(plan))
-		plan->workspace_view = g_strdup(plan->policy->working_dir);
-	if (plan->workspace_view)
-		return 0;
-	plan->workspace_view = g_strdup(STELLA_MOUNT_WORKSPACE);
-	return add_mount(plan, VIEW_ORIGIN_WORKSPACE, "filesystem.workspace_root",
-			 STELLA_MOUNT_WORKSPACE, plan->policy->workspace_root,
-			 STELLA_MOUNT_READ_WRITE, reterr_message);
-}
-
 static bool has_entry_at(const ViewPlan *plan, const char *view_path)
 {
 	for (unsigned int i = 0; i < plan->entries->len; i++) {
@@ -224,10 +217,50 @@ static bool has_entry_at(const ViewPlan *plan, const char *view_path)
 	return false;
 }
 
+/* Where the policy does not say. A host path can be what no view path may be, and another mount can have its place. */
+static int place_workspace(ViewPlan *plan, char **reterr_message)
+{
+	static const char *const kernel_trees[] = { "/proc", "/dev", "/sys" };
+	const char *root = plan->policy->workspace_root;
+	bool fits = strcmp(root, "/") != 0;
+
+	if (plan->presentation != VIEW_FOR_TOOLS) {
+		plan->workspace_view = g_strdup(STELLA_MOUNT_WORKSPACE);
+		return 0;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(kernel_trees); i++)
+		fits = fits && !path_is_below(root, kernel_trees[i]);
+	if (!fits || has_entry_at(plan, root))
+		return view_plan_refuse(
+			-EINVAL, reterr_message, view_plan_workspace_key(plan->policy), root,
+			"cannot be mounted at its own path; declare a mount for it");
+	plan->workspace_view = g_strdup(root);
+	return 0;
+}
+
+static int add_workspace(ViewPlan *plan, char **reterr_message)
+{
+	const ViewEntry *shown = find_workspace(plan);
+	int r;
+
+	if (shown)
+		plan->workspace_view = g_strdup(shown->view_path);
+	else if (view_plan_covers(plan, STELLA_MOUNT_WORKSPACE))
+		plan->workspace_view = g_strdup(STELLA_MOUNT_WORKSPACE);
+	else if (root_is_view_path(plan))
+		plan->workspace_view = g_strdup(plan->policy->working_dir);
+	if (plan->workspace_view)
+		return 0;
+	if ((r = place_workspace(plan, reterr_message)) < 0)
+		return r;
+	return add_mount(plan, VIEW_ORIGIN_WORKSPACE, view_plan_workspace_key(plan->policy),
+			 plan->workspace_view, plan->policy->workspace_root,
+			 STELLA_MOUNT_READ_WRITE, reterr_message);
+}
+
 /* Of the tool home only these directories are shown; both must be directories where they exist. */
 static int add_tools(ViewPlan *plan, char **reterr_message)
 {
-	static const char *const shown[] = { "bin", ".mise-tools" };
 	const StellaPolicy *policy = plan->policy;
 	const char *home = policy->stella_home;
 	struct stat st;
@@ -239,9 +272,9 @@ static int add_tools(ViewPlan *plan, char **reterr_message)
 	if (r < 0)
 		return view_plan_refuse(r, reterr_message, "filesystem.stella_home", home,
 					errno_text(-r));
-	for (size_t i = 0; r == 0 && i < G_N_ELEMENTS(shown); i++) {
-		g_autofree char *host_path = path_join(home, shown[i]);
-		g_autofree char *view_path = path_join(STELLA_MOUNT_STELLA_HOME, shown[i]);
+	for (const char *const *shown = mise_home_dirs(); r == 0 && *shown; shown++) {
+		g_autofree char *host_path = path_join(home, *shown);
+		g_autofree char *view_path = path_join(STELLA_MOUNT_STELLA_HOME, *shown);
 
 		if (has_entry_at(plan, view_path) ||
 		    (stat(host_path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)))
@@ -381,6 +414,8 @@ static gint compare_entries(gconstpointer a, gconstpointer b)
 
 static PolicyRuntime choose_runtime(PolicyRuntime asked, ViewPresentation presentation)
 {
+	if (presentation == VIEW_FOR_TOOLS) /* there are no commands */
+		return POLICY_RUNTIME_NONE;
 	if (asked != POLICY_RUNTIME_DEFAULT)
 		return asked;
 	return presentation == VIEW_FOR_SANDBOX ? POLICY_RUNTIME_HOST : POLICY_RUNTIME_NONE;
@@ -439,6 +474,8 @@ int view_plan_new(const StellaPolicy *policy, ViewPresentation presentation, Vie
 		return r;
 	if ((r = set_working_dir(plan, reterr_message)) < 0)
 		return r;
+	if (presentation == VIEW_AS_HOST)
+		view_plan_use_host_paths(plan);
 	*ret_plan = g_steal_pointer(&plan);
 	return 0;
 }

@@ -14,6 +14,10 @@
 typedef enum {
 	VIEW_FOR_HOST, /* mounted where host processes can look in: links are checked and rewritten */
 	VIEW_FOR_SANDBOX, /* root of a sandbox and visible nowhere else: links are given unchanged */
+	VIEW_FOR_TOOLS, /* mounted nowhere: for a path resolver of a host that does not remap. No runtime, and the
+			 * implied workspace is at its own host path */
+	VIEW_AS_HOST, /* there is none, commands run on the host: every view path is the host path
+			 itself */
 } ViewPresentation;
 
 typedef enum {
@@ -40,6 +44,7 @@ typedef struct {
 			    binds there read-only, or NULL for one that it makes itself (/proc) */
 	StellaMountAccess access; /* MOUNT; POINT: "rw" when commands may write there (/tmp) */
 	bool is_dir;		  /* MOUNT, POINT: a directory (else a regular file) */
+	bool untold;		  /* MOUNT: view_plan_writable() leaves it out */
 	bool cross_submounts;	  /* what is mounted on the host below belongs to it (runtime) */
 	dev_t dev;		  /* MOUNT: the host object's identity when the plan was made */
 	ino_t ino;
@@ -71,6 +76,7 @@ typedef struct {
 	char *home;	       /* HOME, a view path: the workspace, or what the policy's own HOME
 				  says with env_override */
 	char *workspace_view;  /* the view path of the workspace */
+	char *user_dir, *temp_dir; /* AS_HOST: the host paths behind /user and /tmp, or NULL */
 } ViewPlan;
 
 /* Looks at every host path (following links: the policy is trusted) and makes the plan. On failure
@@ -80,6 +86,9 @@ int view_plan_new(const StellaPolicy *policy, ViewPresentation presentation, Vie
 		  char **reterr_message);
 void view_plan_free(ViewPlan *plan); /* NULL is allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ViewPlan, view_plan_free)
+
+/* The key that has said where the workspace is: where workspace_root is working_dir, nobody has set it. Static storage. */
+const char *view_plan_workspace_key(const StellaPolicy *policy);
 
 /* The deepest MOUNT or GENERATED entry that path (clean) is at or below, or NULL. */
 const ViewEntry *view_plan_find_by_view_path(const ViewPlan *plan, const char *path);
@@ -101,8 +110,9 @@ char *view_plan_locate(const ViewPlan *plan, const char *path);
  * sandbox's own (/tmp, /usr): not that anything exists there. */
 bool view_plan_names(const ViewPlan *plan, const char *path);
 
-/* View paths of all writable entries, plus /tmp for a sandbox: what an agent is told. NULL-terminated;
- * the caller frees with g_strfreev. */
+/* View paths of all writable entries, plus /tmp for a sandbox: what an agent is told, by commands and by tools the same. A
+ * session's own /var/tmp is not: one place for temporary files is enough to know. NULL-terminated; the caller frees
+ * with g_strfreev. */
 char **view_plan_writable(const ViewPlan *plan);
 
 /* Whether the policy's access makes an entry writable: "rw". */

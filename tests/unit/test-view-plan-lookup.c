@@ -182,6 +182,28 @@ static void what_is_writable_is_listed_workspace_first(void **state)
 	assert_string_equal(two, "/workspace /a/b /f /user /usr2");
 }
 
+/* Only one that is a session's own: a declared one is as good as any other place. */
+static void what_is_untold_is_writable_and_not_listed(void **state)
+{
+	(void)state;
+	for (int untold = 0; untold < 2; untold++) {
+		g_autoptr(StellaPolicy) policy = new_policy();
+		g_autoptr(ViewPlan) plan = NULL;
+		g_auto(GStrv) paths = NULL;
+		g_autofree char *list = NULL;
+
+		policy_add_mount(policy, host("a"), "/var/tmp", STELLA_MOUNT_READ_WRITE)->untold =
+			untold;
+		policy_add_mount(policy, host("user"), "/tmp", STELLA_MOUNT_READ_WRITE);
+		plan = plan_or_fail(policy, VIEW_FOR_HOST);
+		paths = view_plan_writable(plan);
+		list = g_strjoinv(" ", paths);
+		assert_string_equal(list, untold ? "/workspace /tmp" : "/workspace /var/tmp /tmp");
+		assert_true(
+			view_entry_is_writable(view_plan_find_by_view_path(plan, "/var/tmp/x")));
+	}
+}
+
 static void the_table_is_aligned_and_escaped(void **state)
 {
 	g_autoptr(StellaPolicy) policy = new_policy();
@@ -213,6 +235,7 @@ int main(void)
 		ROOTED(what_the_view_names_is_known),
 		ROOTED(a_mount_at_its_own_host_path_means_itself),
 		ROOTED(what_is_writable_is_listed_workspace_first),
+		ROOTED(what_is_untold_is_writable_and_not_listed),
 		ROOTED(the_table_is_aligned_and_escaped),
 	};
 

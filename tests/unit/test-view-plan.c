@@ -16,6 +16,56 @@ static void a_workspace_that_no_mount_shows_is_added(void **state)
 	assert_int_equal(plan->runtime, POLICY_RUNTIME_NONE);
 }
 
+/* For hosts that do not remap. */
+static void a_plan_for_tools_has_the_workspace_at_its_own_path_and_no_runtime(void **state)
+{
+	g_autoptr(StellaPolicy) policy = new_policy();
+	g_autoptr(ViewPlan) plan = NULL;
+
+	(void)state;
+	policy->runtime = POLICY_RUNTIME_HOST;
+	policy_set_path(&policy->working_dir, host("ws"));
+	policy_set_path(&policy->temp_dir_host, host("tmp"));
+	plan = plan_or_fail(policy, VIEW_FOR_TOOLS);
+	assert_mount(plan, host("ws"), host("ws"), STELLA_MOUNT_READ_WRITE, VIEW_ORIGIN_WORKSPACE);
+	assert_mount(plan, "/tmp", host("tmp"), STELLA_MOUNT_READ_WRITE, VIEW_ORIGIN_TEMP);
+	assert_int_equal(plan->entries->len, 2);
+	assert_int_equal(plan->runtime, POLICY_RUNTIME_NONE);
+	assert_string_equal(plan->working_dir, host("ws"));
+	assert_string_equal(plan->workspace_view, host("ws"));
+}
+
+static void a_plan_for_tools_leaves_a_declared_workspace_where_it_is(void **state)
+{
+	g_autoptr(StellaPolicy) policy = new_policy();
+	g_autoptr(ViewPlan) plan = NULL;
+
+	(void)state;
+	policy_add_mount(policy, host("ws"), "/workspace", STELLA_MOUNT_READ_ONLY);
+	plan = plan_or_fail(policy, VIEW_FOR_TOOLS);
+	assert_int_equal(plan->entries->len, 1);
+	assert_mount(plan, "/workspace", host("ws"), STELLA_MOUNT_READ_ONLY, VIEW_ORIGIN_DECLARED);
+}
+
+static void a_workspace_that_has_no_place_of_its_own_is_an_error(void **state)
+{
+	g_autoptr(StellaPolicy) policy = new_policy();
+	g_autofree char *expected = g_strdup_printf(
+		"filesystem.workspace_root \"%s\": cannot be mounted at its own path; declare a "
+		"mount for it",
+		host("ws"));
+
+	(void)state;
+	policy_set_path(&policy->working_dir, "/skills");
+	policy_add_mount(policy, host("skills"), "/skills", STELLA_MOUNT_READ_WRITE);
+	policy_add_mount(policy, host("user"), host("ws"), STELLA_MOUNT_READ_WRITE);
+	assert_no_plan(policy, VIEW_FOR_TOOLS, -EINVAL, expected);
+	policy_set_path(&policy->workspace_root, "/");
+	assert_no_plan(policy, VIEW_FOR_TOOLS, -EINVAL,
+		       "filesystem.workspace_root \"/\": cannot be mounted at its own path; "
+		       "declare a mount for it");
+}
+
 static void a_workspace_that_a_mount_shows_is_not_added(void **state)
 {
 	g_autoptr(StellaPolicy) elsewhere = new_policy(), covered = new_policy(),
@@ -215,6 +265,26 @@ static void an_absent_workspace_or_home_is_named(void **state)
 	assert_no_plan(policy, VIEW_FOR_HOST, -ENOTDIR, file_home);
 }
 
+static void a_working_directory_that_is_the_workspace_is_blamed_itself(void **state)
+{
+	g_autoptr(StellaPolicy) policy = new_policy();
+	g_autofree char *missing = g_strdup_printf(
+		"filesystem.working_dir \"%s\": No such file or directory", host("absent"));
+
+	(void)state;
+	policy_set_path(&policy->working_dir, host("absent"));
+	policy_set_path(&policy->workspace_root, host("absent"));
+	assert_no_plan(policy, VIEW_FOR_HOST, -ENOENT, missing);
+	policy_set_path(&policy->working_dir, "/");
+	policy_set_path(&policy->workspace_root, "/");
+	assert_no_plan(policy, VIEW_FOR_TOOLS, -EINVAL,
+		       "filesystem.working_dir \"/\": cannot be mounted at its own path; declare "
+		       "a mount for it");
+	policy_set_path(&policy->working_dir, host("ws"));
+	policy_set_path(&policy->workspace_root, host("ws"));
+	view_plan_free(plan_or_fail(policy, VIEW_FOR_HOST));
+}
+
 static void the_tool_home_shows_only_its_tools(void **state)
 {
 	g_autoptr(StellaPolicy) policy = new_policy();
@@ -271,6 +341,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROOTED(a_workspace_that_no_mount_shows_is_added),
+		ROOTED(a_plan_for_tools_has_the_workspace_at_its_own_path_and_no_runtime),
+		ROOTED(a_plan_for_tools_leaves_a_declared_workspace_where_it_is),
+		ROOTED(a_workspace_that_has_no_place_of_its_own_is_an_error),
 		ROOTED(a_workspace_that_a_mount_shows_is_not_added),
 		ROOTED(a_view_path_as_working_dir_brings_in_no_host_directory),
 		ROOTED(a_home_of_the_policys_own_is_kept_with_override),
@@ -280,6 +353,7 @@ int main(void)
 		ROOTED(a_host_path_that_cannot_be_mounted_is_named),
 		ROOTED(an_absent_optional_mount_is_dropped_and_listed),
 		ROOTED(an_absent_workspace_or_home_is_named),
+		ROOTED(a_working_directory_that_is_the_workspace_is_blamed_itself),
 		ROOTED(the_tool_home_shows_only_its_tools),
 		ROOTED(a_given_temporary_directory_is_made_and_mounted),
 	};
