@@ -10,6 +10,8 @@
  * STELLA_TESTS_MUST_RUN=1 in the environment, as CI has it, it is a failure: exit status 1. */
 #pragma once
 
+#include <stdbool.h>
+
 /* Tries one need. 0; -errno with *reterr_what set to the step that failed (static storage); -EINVAL
  * for a name that is none of the above. Forks; to be called before threads are made. */
 int preflight_try(const char *need, const char **reterr_what);
@@ -17,3 +19,15 @@ int preflight_try(const char *need, const char **reterr_what);
 /* Tries all needs, a list that NULL ends. 0 when everything is there; else says what is missing on
  * stderr and returns the status to exit with. For the first lines of main(). */
 int preflight_require(const char *const *needs);
+
+/* Whether what is missing is a failure here. */
+bool preflight_must_run(void);
+
+/* For one test of a cmocka program, in place of skip(): what it needs of the machine is not there. */
+#define PREFLIGHT_SKIP(what)                                                                       \
+	do {                                                                                       \
+		if (preflight_must_run())                                                          \
+			fail_msg("missing here: %s", what);                                        \
+		print_message("skipped, missing here: %s\n", what);                                \
+		skip();                                                                            \
+	} while (0)
