@@ -1,9 +1,8 @@
 /* Locks without waiting: two processes exclude each other just the same whether both are in the view, or one is and
  * the other is beside it. Every case runs with both beside the view too: what the local file system does
- * is what is expected. */
-#include "lib/lock-peer.h"
+ * is what is expected. What ends a lock is in it-view-lock-ends.c. */
 #include "lib/preflight.h"
-#include "lib/view-fixture.h"
+#include "lock-pair.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,85 +20,6 @@
 
 #include <cmocka.h>
 
-static ViewFixture *view;
-static char *dirs[2]; /* the workspace: beside the view, in it */
-static unsigned int files;
-
-/* A file of its own, by both paths. */
-typedef struct {
-	char *path[2];
-} File;
-
-static File file_new(void)
-{
-	File file;
-
-	files++;
-	for (int i = 0; i < 2; i++)
-		file.path[i] = g_strdup_printf("%s/f%u", dirs[i], files);
-	assert_true(g_file_set_contents(file.path[0], "0123456789", -1, NULL));
-	return file;
-}
-
-static void file_free(File *file)
-{
-	g_free(file->path[0]);
-	g_free(file->path[1]);
-}
-
-/* Two processes, each with the file open by a path of its side. */
-typedef struct {
-	File file;
-	const char *path[2];
-	LockPeer peer[2];
-	int fd[2];
-	bool in_view[2];
-} Pair;
-
-static Pair pair_new(int sides, int flags)
-{
-	Pair pair = { .file = file_new() };
-
-	for (int i = 0; i < 2; i++) {
-		pair.in_view[i] = sides >> i & 1;
-		pair.path[i] = pair.file.path[pair.in_view[i]];
-		pair.peer[i] = lock_peer_new();
-		pair.fd[i] = lock_peer_open(&pair.peer[i], pair.path[i], flags);
-		assert_true(pair.fd[i] >= 0);
-	}
-	return pair;
-}
-
-static void pair_free(Pair *pair)
-{
-	for (int i = 0; i < 2; i++)
-		if (pair->peer[i].pid)
-			lock_peer_end(&pair->peer[i]);
-	file_free(&pair->file);
-}
-
-static int try(Pair *pair, int who, LockPeerKind kind, short type, off_t start, off_t length)
-{
-	return lock_peer_try(&pair->peer[who], kind, pair->fd[who], type, start, length);
-}
-
-/* What ends with a RELEASE is free beside the view a moment after the close. */
-static int try_soon(Pair *pair, int who, LockPeerKind kind, short type)
-{
-	int r;
-
-	for (int i = 0; i < 2000; i++) {
-		r = try(pair, who, kind, type, 0, 0);
-		if (r != -EAGAIN || pair->in_view[who])
-			break;
-		g_usleep(1000);
-	}
-	return r;
-}
-
-#define FOR_SIDES(sides) for (int sides = 0; sides < 4; sides++)
-#define FOR_KINDS(kind)	 for (LockPeerKind kind = 0; kind < _LOCK_PEER_N_KINDS; kind++)
-
 static void writers_exclude_all_and_readers_writers(void **state)
 {
 	static const short types[] = { F_RDLCK, F_WRLCK };
@@ -107,20 +27,20 @@ static void writers_exclude_all_and_readers_writers(void **state)
 	(void)state;
 	FOR_SIDES(sides) FOR_KINDS(kind)
 	{
-		Pair pair = pair_new(sides, O_RDWR);
+		LockPair pair = lock_pair_new(sides, O_RDWR);
 
 		for (int i = 0; i < 4; i++) {
 			short held = types[i & 1], asked = types[i >> 1];
 
-			assert_int_equal(try(&pair, 0, kind, held, 0, 0), 0);
-			assert_int_equal(try(&pair, 1, kind, asked, 0, 0),
+			assert_int_equal(lock_pair_try(&pair, 0, kind, held, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, kind, asked, 0, 0),
 					 held == F_RDLCK && asked == F_RDLCK ? 0 : -EAGAIN);
-			assert_int_equal(try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
-			assert_int_equal(try(&pair, 0, kind, F_UNLCK, 0, 0), 0);
-			assert_int_equal(try(&pair, 1, kind, asked, 0, 0), 0);
-			assert_int_equal(try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 0, kind, F_UNLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, kind, asked, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
 		}
-		pair_free(&pair);
+		lock_pair_free(&pair);
 	}
 }
 
@@ -129,31 +49,31 @@ static void record_locks_of_both_kinds_exclude_each_other_and_no_flock(void **st
 	(void)state;
 	FOR_SIDES(sides)
 	{
-		Pair pair = pair_new(sides, O_RDWR);
+		LockPair pair = lock_pair_new(sides, O_RDWR);
 
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 5), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_OFD, F_RDLCK, 4, 1), -EAGAIN);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_OFD, F_WRLCK, 4, 1), -EAGAIN);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), -EAGAIN);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_UNLCK, 4, 1), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_OFD, F_RDLCK, 4, 1), 0);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 4, 1), -EAGAIN);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_RDLCK, 4, 1), 0);
-		pair_free(&pair);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 5), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_OFD, F_RDLCK, 4, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_OFD, F_WRLCK, 4, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_POSIX, F_UNLCK, 4, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_OFD, F_RDLCK, 4, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 4, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_POSIX, F_RDLCK, 4, 1), 0);
+		lock_pair_free(&pair);
 	}
 }
 
 /* Which of the first 16 bytes the other cannot write-lock ('w') or not even read-lock ('x'). */
-static void assert_locked(Pair *pair, LockPeerKind kind, const char *expected)
+static void assert_locked(LockPair *pair, LockPeerKind kind, const char *expected)
 {
 	char seen[17] = "................";
 
 	for (int i = 0; i < 16; i++) {
-		if (try(pair, 1, kind, F_WRLCK, i, 1) == 0)
-			assert_int_equal(try(pair, 1, kind, F_UNLCK, i, 1), 0);
-		else if (try(pair, 1, kind, F_RDLCK, i, 1) == 0) {
-			assert_int_equal(try(pair, 1, kind, F_UNLCK, i, 1), 0);
+		if (lock_pair_try(pair, 1, kind, F_WRLCK, i, 1) == 0)
+			assert_int_equal(lock_pair_try(pair, 1, kind, F_UNLCK, i, 1), 0);
+		else if (lock_pair_try(pair, 1, kind, F_RDLCK, i, 1) == 0) {
+			assert_int_equal(lock_pair_try(pair, 1, kind, F_UNLCK, i, 1), 0);
 			seen[i] = 'w';
 		} else
 			seen[i] = 'x';
@@ -166,35 +86,35 @@ static void ranges_are_split_and_merged(void **state)
 	(void)state;
 	FOR_SIDES(sides) for (LockPeerKind kind = LOCK_PEER_POSIX; kind <= LOCK_PEER_OFD; kind++)
 	{
-		Pair pair = pair_new(sides, O_RDWR);
+		LockPair pair = lock_pair_new(sides, O_RDWR);
 		LockPeerFound found;
 
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 2, 10), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 2, 10), 0);
 		assert_locked(&pair, kind, "..xxxxxxxxxx....");
-		assert_int_equal(try(&pair, 0, kind, F_UNLCK, 5, 2), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_UNLCK, 5, 2), 0);
 		assert_locked(&pair, kind, "..xxx..xxxxx....");
-		assert_int_equal(try(&pair, 0, kind, F_RDLCK, 4, 5), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_RDLCK, 4, 5), 0);
 		assert_locked(&pair, kind, "..xxwwwwwxxx....");
 		/* Locking and unlocking the middle of one's own is no conflict with oneself. */
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 6, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 6, 1), 0);
 		assert_locked(&pair, kind, "..xxwwxwwxxx....");
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 4, 5), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 4, 5), 0);
 		assert_int_equal(
 			lock_peer_get(&pair.peer[1], kind, pair.fd[1], F_RDLCK, 5, 1, &found), 0);
 		assert_int_equal(found.type, F_WRLCK);
 		assert_int_equal(found.start, 2); /* one again */
 		assert_int_equal(found.length, 10);
-		assert_int_equal(try(&pair, 0, kind, F_UNLCK, 3, 0), 0); /* to the end */
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_UNLCK, 3, 0), 0); /* to the end */
 		assert_locked(&pair, kind, "..x.............");
-		assert_int_equal(try(&pair, 0, kind, F_RDLCK, 14, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_RDLCK, 14, 0), 0);
 		assert_locked(&pair, kind, "..x...........ww");
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, 1ll << 40, 1), -EAGAIN);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, INT64_MAX, 1), -EAGAIN);
-		assert_int_equal(try(&pair, 0, kind, F_UNLCK, INT64_MAX, 1), 0);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, INT64_MAX, 1), 0);
-		assert_int_equal(try(&pair, 0, kind, F_UNLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, 1ll << 40, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, INT64_MAX, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_UNLCK, INT64_MAX, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, INT64_MAX, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_UNLCK, 0, 0), 0);
 		assert_locked(&pair, kind, "................");
-		pair_free(&pair);
+		lock_pair_free(&pair);
 	}
 }
 
@@ -203,18 +123,19 @@ static void read_locks_become_write_locks_when_nobody_else_reads(void **state)
 	(void)state;
 	FOR_SIDES(sides) for (LockPeerKind kind = LOCK_PEER_POSIX; kind <= LOCK_PEER_OFD; kind++)
 	{
-		Pair pair = pair_new(sides, O_RDWR);
+		LockPair pair = lock_pair_new(sides, O_RDWR);
 
-		assert_int_equal(try(&pair, 0, kind, F_RDLCK, 0, 4), 0);
-		assert_int_equal(try(&pair, 1, kind, F_RDLCK, 2, 4), 0);
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 4), -EAGAIN);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 1), -EAGAIN); /* it has kept it */
-		assert_int_equal(try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 4), 0);
-		assert_int_equal(try(&pair, 1, kind, F_RDLCK, 0, 1), -EAGAIN);
-		assert_int_equal(try(&pair, 0, kind, F_RDLCK, 0, 4), 0);
-		assert_int_equal(try(&pair, 1, kind, F_RDLCK, 0, 1), 0);
-		pair_free(&pair);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_RDLCK, 0, 4), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_RDLCK, 2, 4), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 0, 4), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, 0, 1),
+				 -EAGAIN); /* it has kept it */
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 0, 4), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_RDLCK, 0, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_RDLCK, 0, 4), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_RDLCK, 0, 1), 0);
+		lock_pair_free(&pair);
 	}
 }
 
@@ -224,21 +145,21 @@ static void a_flock_that_cannot_be_changed_is_lost(void **state)
 	(void)state;
 	FOR_SIDES(sides)
 	{
-		Pair pair = pair_new(sides, O_RDONLY);
+		LockPair pair = lock_pair_new(sides, O_RDONLY);
 
-		assert_int_equal(try(&pair, 0, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), -EAGAIN);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
-		pair_free(&pair);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), 0);
+		lock_pair_free(&pair);
 	}
 }
 
 /* The one difference: an owner in the view is a description for the host, and a description beside the view is
  * nobody for the kernel of the view (0 instead of -1). */
-static pid_t expected_pid(const Pair *pair, LockPeerKind held, LockPeerKind asked)
+static pid_t expected_pid(const LockPair *pair, LockPeerKind held, LockPeerKind asked)
 {
 	if (asked == LOCK_PEER_OFD && pair->in_view[1])
 		return -1; /* as the kernel answers for whatever a file system tells it */
@@ -257,11 +178,11 @@ static void who_is_in_the_way_is_told(void **state)
 	FOR_SIDES(sides)
 	for (LockPeerKind held = LOCK_PEER_POSIX; held <= LOCK_PEER_OFD; held++)
 		for (LockPeerKind asked = LOCK_PEER_POSIX; asked <= LOCK_PEER_OFD; asked++) {
-			Pair pair = pair_new(sides, O_RDWR);
+			LockPair pair = lock_pair_new(sides, O_RDWR);
 			LockPeer *peer = &pair.peer[1];
 			LockPeerFound found;
 
-			assert_int_equal(try(&pair, 0, held, F_RDLCK, 3, 4), 0);
+			assert_int_equal(lock_pair_try(&pair, 0, held, F_RDLCK, 3, 4), 0);
 			assert_int_equal(
 				lock_peer_get(peer, asked, pair.fd[1], F_RDLCK, 0, 0, &found), 0);
 			assert_int_equal(found.type, F_UNLCK);
@@ -275,160 +196,13 @@ static void who_is_in_the_way_is_told(void **state)
 			assert_int_equal(found.length, 4);
 			assert_int_equal(found.pid, expected_pid(&pair, held, asked));
 			/* Its own locks are in nobody's way. */
-			assert_int_equal(try(&pair, 1, asked, F_RDLCK, 3, 4), 0);
-			assert_int_equal(try(&pair, 0, held, F_UNLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, asked, F_RDLCK, 3, 4), 0);
+			assert_int_equal(lock_pair_try(&pair, 0, held, F_UNLCK, 0, 0), 0);
 			assert_int_equal(
 				lock_peer_get(peer, asked, pair.fd[1], F_WRLCK, 0, 0, &found), 0);
 			assert_int_equal(found.type, F_UNLCK);
-			pair_free(&pair);
+			lock_pair_free(&pair);
 		}
-}
-
-static void closing_any_fd_of_the_file_ends_the_record_locks_of_a_process_only(void **state)
-{
-	(void)state;
-	FOR_SIDES(sides) FOR_KINDS(kind)
-	{
-		Pair pair = pair_new(sides, O_RDWR);
-		int other = lock_peer_open(&pair.peer[0], pair.path[0], O_RDWR);
-
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 0), 0);
-		assert_int_equal(lock_peer_close(&pair.peer[0], other), 0);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0),
-				 kind == LOCK_PEER_POSIX ? 0 : -EAGAIN);
-		pair_free(&pair);
-	}
-}
-
-/* One that was opened for reading closes without a word (ops-file.c): what was locked through another stays, until that
- * is closed or the process ends. What was locked through the fd itself ends with it. */
-static void closing_an_fd_for_reading_ends_its_own_locks_only(void **state)
-{
-	Pair pair = pair_new(3, O_RDWR);
-	LockPeer *peer = &pair.peer[0];
-	int other = lock_peer_open(peer, pair.path[0], O_RDONLY);
-
-	(void)state;
-	assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 0), 0);
-	assert_int_equal(lock_peer_close(peer, other), 0);
-	assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), -EAGAIN);
-	assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
-
-	other = lock_peer_open(peer, pair.path[0], O_RDONLY);
-	assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, F_RDLCK, 0, 0), 0);
-	assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), -EAGAIN);
-	assert_int_equal(lock_peer_close(peer, other), 0);
-	assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), 0);
-	pair_free(&pair);
-}
-
-/* The owner locks again before the RELEASE of what it closed may have come: that lock is never lost. */
-static void a_lock_taken_right_after_a_silent_close_stays(void **state)
-{
-	Pair pair = pair_new(3, O_RDWR);
-	LockPeer *peer = &pair.peer[0];
-
-	(void)state;
-	for (int i = 0; i < 300; i++) {
-		int other = lock_peer_open(peer, pair.path[0], O_RDONLY);
-
-		assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, F_RDLCK, 0, 0), 0);
-		assert_int_equal(lock_peer_close(peer, other), 0);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 0), -EAGAIN);
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
-	}
-	pair_free(&pair);
-}
-
-static void closing_the_last_fd_ends_every_lock(void **state)
-{
-	(void)state;
-	FOR_SIDES(sides) FOR_KINDS(kind)
-	{
-		Pair pair = pair_new(sides, O_RDWR);
-		int dup = lock_peer_dup(&pair.peer[0], pair.fd[0]);
-
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 0), 0);
-		if (kind != LOCK_PEER_POSIX) {
-			assert_int_equal(lock_peer_close(&pair.peer[0], dup), 0);
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0), -EAGAIN);
-		}
-		assert_int_equal(lock_peer_close(&pair.peer[0], pair.fd[0]), 0);
-		assert_int_equal(try_soon(&pair, 1, kind, F_WRLCK), 0);
-		pair_free(&pair);
-	}
-}
-
-/* A close does not wait for the RELEASE it causes. Who tries then must not see the lock any more. */
-static void a_lock_is_gone_right_after_the_close(void **state)
-{
-	(void)state;
-	FOR_KINDS(kind)
-	{
-		Pair pair = pair_new(3, O_RDWR);
-
-		for (int i = 0; i < 300; i++) {
-			int fd = lock_peer_open(&pair.peer[0], pair.path[0], O_RDWR);
-
-			assert_int_equal(lock_peer_try(&pair.peer[0], kind, fd, F_WRLCK, 0, 0), 0);
-			assert_int_equal(lock_peer_close(&pair.peer[0], fd), 0);
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0), 0);
-			assert_int_equal(try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
-		}
-		pair_free(&pair);
-	}
-}
-
-static void a_child_inherits_the_locks_of_descriptions(void **state)
-{
-	(void)state;
-	FOR_SIDES(sides) FOR_KINDS(kind)
-	{
-		Pair pair = pair_new(sides, O_RDWR);
-		LockPeer child;
-
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 0), 0);
-		child = lock_peer_fork(&pair.peer[0]);
-		if (kind == LOCK_PEER_POSIX) {
-			/* Another process: it is excluded, and its end ends nothing of the parent's. */
-			assert_int_equal(lock_peer_try(&child, kind, pair.fd[0], F_RDLCK, 0, 1),
-					 -EAGAIN);
-			assert_int_equal(try(&pair, 0, kind, F_UNLCK, 0, 2), 0);
-			assert_int_equal(lock_peer_try(&child, kind, pair.fd[0], F_WRLCK, 0, 1), 0);
-			assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 0), -EAGAIN);
-			assert_int_equal(try(&pair, 1, kind, F_RDLCK, 0, 1), -EAGAIN);
-			lock_peer_end(&child);
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 1), 0);
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 2, 1), -EAGAIN);
-		} else {
-			lock_peer_end(&pair.peer[0]);
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0), -EAGAIN);
-			assert_int_equal(lock_peer_try(&child, kind, pair.fd[0], F_RDLCK, 0, 0), 0);
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0), -EAGAIN);
-			lock_peer_end(&child);
-			assert_int_equal(try_soon(&pair, 1, kind, F_WRLCK), 0);
-		}
-		pair_free(&pair);
-	}
-}
-
-static void a_process_that_ends_or_is_killed_leaves_no_lock(void **state)
-{
-	(void)state;
-	FOR_SIDES(sides) FOR_KINDS(kind) for (int how = 0; how < 2; how++)
-	{
-		Pair pair = pair_new(sides, O_RDWR);
-
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 0), 0);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0), -EAGAIN);
-		if (how == 0)
-			lock_peer_end(&pair.peer[0]);
-		else
-			lock_peer_kill(&pair.peer[0]);
-		assert_int_equal(try_soon(&pair, 1, kind, F_WRLCK), 0);
-		pair_free(&pair);
-	}
 }
 
 /* One process that reads through one handle and writes through another is one owner. */
@@ -439,14 +213,14 @@ static void an_owner_may_use_several_handles(void **state)
 	(void)state;
 	FOR_SIDES(sides) for (int i = 0; i < 9; i++)
 	{
-		Pair pair = pair_new(sides, flags[i % 3]);
+		LockPair pair = lock_pair_new(sides, flags[i % 3]);
 		LockPeer *peer = &pair.peer[0];
 		int other = lock_peer_open(peer, pair.path[0], flags[i / 3]);
 		int looker = lock_peer_open(&pair.peer[1], pair.path[1], O_RDWR);
 		short first = flags[i % 3] == O_WRONLY ? F_WRLCK : F_RDLCK;
 		short second = flags[i / 3] == O_RDONLY ? F_RDLCK : F_WRLCK;
 
-		assert_int_equal(try(&pair, 0, LOCK_PEER_POSIX, first, 0, 4), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, LOCK_PEER_POSIX, first, 0, 4), 0);
 		assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, second, 2, 4), 0);
 		lock_peer_close(&pair.peer[1], pair.fd[1]);
 		pair.fd[1] = looker;
@@ -456,13 +230,13 @@ static void an_owner_may_use_several_handles(void **state)
 			      : second == F_RDLCK		      ? "xxwwww.........."
 								      : "xxxxxx..........");
 		assert_int_equal(lock_peer_try(peer, LOCK_PEER_POSIX, other, F_UNLCK, 1, 2), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 1, 2), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_POSIX, F_WRLCK, 1, 2), 0);
 		assert_int_equal(lock_peer_close(peer, other), 0);
 		/* What closes without a word is seen by the host a moment later. */
-		assert_int_equal(try_soon(&pair, 1, LOCK_PEER_POSIX, F_WRLCK), 0);
-		assert_int_equal(try(&pair, 1, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try_soon(&pair, 1, LOCK_PEER_POSIX, F_WRLCK), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, LOCK_PEER_POSIX, F_UNLCK, 0, 0), 0);
 		assert_locked(&pair, LOCK_PEER_POSIX, "................");
-		pair_free(&pair);
+		lock_pair_free(&pair);
 	}
 }
 
@@ -471,21 +245,23 @@ static void locks_need_the_access_that_the_handle_has(void **state)
 	(void)state;
 	FOR_SIDES(sides)
 	{
-		Pair reads = pair_new(sides, O_RDONLY), writes = pair_new(sides, O_WRONLY);
+		LockPair reads = lock_pair_new(sides, O_RDONLY),
+			 writes = lock_pair_new(sides, O_WRONLY);
 		int nothing = lock_peer_open(&reads.peer[0], reads.path[0], O_PATH);
 
-		assert_int_equal(try(&reads, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 1), -EBADF);
-		assert_int_equal(try(&reads, 0, LOCK_PEER_POSIX, F_RDLCK, 0, 1), 0);
-		assert_int_equal(try(&reads, 0, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), 0);
-		assert_int_equal(try(&reads, 1, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), -EAGAIN);
-		assert_int_equal(try(&writes, 0, LOCK_PEER_POSIX, F_RDLCK, 0, 1), -EBADF);
-		assert_int_equal(try(&writes, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 1), 0);
-		assert_int_equal(try(&writes, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&reads, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 1), -EBADF);
+		assert_int_equal(lock_pair_try(&reads, 0, LOCK_PEER_POSIX, F_RDLCK, 0, 1), 0);
+		assert_int_equal(lock_pair_try(&reads, 0, LOCK_PEER_FLOCK, F_WRLCK, 0, 0), 0);
+		assert_int_equal(lock_pair_try(&reads, 1, LOCK_PEER_FLOCK, F_RDLCK, 0, 0), -EAGAIN);
+		assert_int_equal(lock_pair_try(&writes, 0, LOCK_PEER_POSIX, F_RDLCK, 0, 1), -EBADF);
+		assert_int_equal(lock_pair_try(&writes, 0, LOCK_PEER_POSIX, F_WRLCK, 0, 1), 0);
+		assert_int_equal(lock_pair_try(&writes, 1, LOCK_PEER_POSIX, F_WRLCK, 0, 1),
+				 -EAGAIN);
 		FOR_KINDS(kind)
 		assert_int_equal(lock_peer_try(&reads.peer[0], kind, nothing, F_RDLCK, 0, 1),
 				 -EBADF);
-		pair_free(&reads);
-		pair_free(&writes);
+		lock_pair_free(&reads);
+		lock_pair_free(&writes);
 	}
 }
 
@@ -494,29 +270,29 @@ static void an_unlinked_file_is_locked_as_any_other(void **state)
 	(void)state;
 	FOR_SIDES(sides) FOR_KINDS(kind)
 	{
-		Pair pair = pair_new(sides, O_RDWR);
+		LockPair pair = lock_pair_new(sides, O_RDWR);
 		LockPeer child;
 
 		assert_int_equal(unlink(pair.path[0]), 0);
 		child = lock_peer_fork(&pair.peer[0]);
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 1), 0);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 1), -EAGAIN);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 0, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, 0, 1), -EAGAIN);
 		if (kind == LOCK_PEER_POSIX)
 			assert_int_equal(lock_peer_try(&child, kind, pair.fd[0], F_WRLCK, 1, 1), 0);
 		lock_peer_end(&child);
-		pair_free(&pair);
+		lock_pair_free(&pair);
 	}
 }
 
 /* Two names of one file, one of them through another mount. */
 static void a_file_is_one_through_both_its_mounts(void **state)
 {
-	g_autofree char *again = g_build_filename(view->mountpoint, "again", NULL);
+	g_autofree char *again = g_build_filename(lock_view->mountpoint, "again", NULL);
 
 	(void)state;
 	FOR_KINDS(kind)
 	{
-		Pair pair = pair_new(3, O_RDWR);
+		LockPair pair = lock_pair_new(3, O_RDWR);
 		g_autofree char *name = g_path_get_basename(pair.path[0]);
 		g_autofree char *path = g_build_filename(again, name, NULL);
 		int reader = lock_peer_open(&pair.peer[0], path, O_RDONLY);
@@ -524,22 +300,22 @@ static void a_file_is_one_through_both_its_mounts(void **state)
 
 		assert_true(reader >= 0 && other >= 0);
 		assert_int_equal(lock_peer_open(&pair.peer[0], path, O_RDWR), -EROFS);
-		assert_int_equal(try(&pair, 0, kind, F_WRLCK, 0, 1), 0);
+		assert_int_equal(lock_pair_try(&pair, 0, kind, F_WRLCK, 0, 1), 0);
 		assert_int_equal(lock_peer_try(&pair.peer[1], kind, other, F_RDLCK, 0, 1), -EAGAIN);
 		assert_int_equal(lock_peer_try(&pair.peer[0], kind, reader, F_RDLCK, 0, 1),
 				 kind == LOCK_PEER_POSIX ? 0 : -EAGAIN);
 		assert_int_equal(lock_peer_close(&pair.peer[0], reader), 0);
-		assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 1),
+		assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, 0, 1),
 				 kind == LOCK_PEER_POSIX ? 0 : -EAGAIN);
-		pair_free(&pair);
+		lock_pair_free(&pair);
 	}
 }
 
 static void a_read_only_mount_is_locked_and_not_changed(void **state)
 {
-	g_autofree char *host = view_fixture_path(view, "ro");
-	g_autofree char *host_file = view_fixture_path(view, "ro/f");
-	g_autofree char *file = g_build_filename(view->mountpoint, "ro", "f", NULL);
+	g_autofree char *host = view_fixture_path(lock_view, "ro");
+	g_autofree char *host_file = view_fixture_path(lock_view, "ro/f");
+	g_autofree char *file = g_build_filename(lock_view->mountpoint, "ro", "f", NULL);
 	g_autofree char *before = tree_snapshot(host);
 	g_autofree char *after = NULL;
 	LockPeer in_view = lock_peer_new(), beside = lock_peer_new();
@@ -567,12 +343,12 @@ static void a_read_only_mount_is_locked_and_not_changed(void **state)
 	assert_string_equal(before, after);
 }
 
-/* The kernel keeps a directory's flocks itself: they exclude within the view, and no handle of a directory is ever
+/* The kernel keeps a directory's flocks itself: they exclude within the lock_view, and no handle of a directory is ever
  * taken for one of a file. */
 static void directories_and_fifos_are_locked_within_the_view(void **state)
 {
-	g_autofree char *fifo = g_build_filename(dirs[1], "fifo", NULL);
-	const char *paths[] = { dirs[1], fifo };
+	g_autofree char *fifo = g_build_filename(lock_dirs[1], "fifo", NULL);
+	const char *paths[] = { lock_dirs[1], fifo };
 	const int flags[] = { O_RDONLY | O_DIRECTORY, O_RDWR };
 
 	(void)state;
@@ -600,7 +376,8 @@ static void what_was_written_under_a_lock_is_read_under_the_next(void **state)
 	(void)state;
 	FOR_KINDS(kind)
 	{
-		Pair pair = pair_new(1, O_RDWR); /* the first in the view, the second beside it */
+		LockPair pair = lock_pair_new(
+			1, O_RDWR); /* the first in the lock_view, the second beside it */
 		int fd = open(pair.path[0], O_RDONLY | O_CLOEXEC);
 		int host_fd = open(pair.path[1], O_RDWR | O_CLOEXEC);
 		g_autoptr(GString) text = g_string_new(NULL);
@@ -609,25 +386,25 @@ static void what_was_written_under_a_lock_is_read_under_the_next(void **state)
 			char seen[128] = "";
 
 			g_string_append_c(text, (char)('A' + i % 26));
-			assert_int_equal(try(&pair, 1, kind, F_WRLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, kind, F_WRLCK, 0, 0), 0);
 			assert_int_equal(ftruncate(host_fd, 0), 0);
 			assert_int_equal(pwrite(host_fd, text->str, text->len, 0), text->len);
-			assert_int_equal(try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
-			assert_int_equal(try(&pair, 0, kind, F_RDLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 1, kind, F_UNLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 0, kind, F_RDLCK, 0, 0), 0);
 			assert_int_equal(pread(fd, seen, sizeof seen - 1, 0), text->len);
 			assert_string_equal(seen, text->str);
-			assert_int_equal(try(&pair, 0, kind, F_UNLCK, 0, 0), 0);
+			assert_int_equal(lock_pair_try(&pair, 0, kind, F_UNLCK, 0, 0), 0);
 		}
 		close(fd);
 		close(host_fd);
-		pair_free(&pair);
+		lock_pair_free(&pair);
 	}
 }
 
 /* There is no host file behind it. */
 static void a_stand_in_cannot_be_locked(void **state)
 {
-	g_autofree char *path = g_build_filename(dirs[1], "covered", NULL);
+	g_autofree char *path = g_build_filename(lock_dirs[1], "covered", NULL);
 	LockPeer peer = lock_peer_new();
 	int fd = lock_peer_open(&peer, path, O_RDONLY);
 
@@ -641,41 +418,6 @@ static void a_stand_in_cannot_be_locked(void **state)
 	lock_peer_end(&peer);
 }
 
-static int set_up(void **state)
-{
-	g_autofree char *ro = NULL, *ro_mount = NULL, *again = NULL, *covered = NULL;
-
-	(void)state;
-	view = view_fixture_new();
-	dirs[0] = view_fixture_path(view, "ws");
-	dirs[1] = g_build_filename(view->mountpoint, "workspace", NULL);
-	view_fixture_mkdir(view, "ws");
-	view_fixture_mkdir(view, "ro");
-	view_fixture_write(view, "ro/f", "read only");
-	view_fixture_write(view, "ws/covered", "");
-	ro = view_fixture_path(view, "ro");
-	ro_mount = g_strdup_printf("%s:/ro", ro);
-	again = g_strdup_printf("%s:/again", dirs[0]);
-	covered = view_fixture_path(view, "ws/covered");
-	assert_int_equal(mount("/dev/null", covered, NULL, MS_BIND, NULL), 0);
-	view_fixture_mount(view, (const char *const[]){ "--workspace", dirs[0], "--ro", ro_mount,
-							"--ro", again, NULL });
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	g_autofree char *covered = view_fixture_path(view, "ws/covered");
-
-	(void)state;
-	view_fixture_unmount(view);
-	umount2(covered, MNT_DETACH);
-	view_fixture_free(view);
-	g_free(dirs[0]);
-	g_free(dirs[1]);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -685,14 +427,6 @@ int main(void)
 		cmocka_unit_test(read_locks_become_write_locks_when_nobody_else_reads),
 		cmocka_unit_test(a_flock_that_cannot_be_changed_is_lost),
 		cmocka_unit_test(who_is_in_the_way_is_told),
-		cmocka_unit_test(
-			closing_any_fd_of_the_file_ends_the_record_locks_of_a_process_only),
-		cmocka_unit_test(closing_an_fd_for_reading_ends_its_own_locks_only),
-		cmocka_unit_test(a_lock_taken_right_after_a_silent_close_stays),
-		cmocka_unit_test(closing_the_last_fd_ends_every_lock),
-		cmocka_unit_test(a_lock_is_gone_right_after_the_close),
-		cmocka_unit_test(a_child_inherits_the_locks_of_descriptions),
-		cmocka_unit_test(a_process_that_ends_or_is_killed_leaves_no_lock),
 		cmocka_unit_test(an_owner_may_use_several_handles),
 		cmocka_unit_test(locks_need_the_access_that_the_handle_has),
 		cmocka_unit_test(an_unlinked_file_is_locked_as_any_other),
@@ -704,5 +438,5 @@ int main(void)
 	};
 	int r = preflight_require((const char *const[]){ "root", "fuse", NULL });
 
-	return r ? r : cmocka_run_group_tests(tests, set_up, tear_down);
+	return r ? r : cmocka_run_group_tests(tests, lock_pair_set_up, lock_pair_tear_down);
 }
