@@ -2,7 +2,7 @@
  * on a stream socket; a line may carry one fd.
  *
  *   executor -> gateway  {"start": {"version": V, "policy": {...}, "uid": N, "gid": N,
- *                                  "state_dir": P}}
+ *                                  "state_dir": P, "one_exec": B}}
  *                        the view for VIEW_FOR_SANDBOX; uid and gid are the ids it shows; what is at P
  *                        on the host is not entered
  *   gateway -> executor  {"ready": true}             anchors are open, the device fd may come
@@ -18,19 +18,37 @@
  *
  *   -> {"status": true}             <- {"status": {...}}      stella-fsgate(1), "status --json", has the keys
  *   -> {"denials": {"since": N}}    <- {"denials": {...}}     rows whose seq is above N; "last" is the next N
+ *   -> {"events": {"since": N, "wait": B}}
+ *                                   <- {"events": {...}}      denials and changes above N as they happened, stella-fsgate(1) has
+ *                                   the keys; with "wait", and not on a session's socket, when there is one
  *   -> {"boundary": "start", "id": I}
  *                                   <- {"boundary": "start", "id": I, "exec": E, "denials": N, "caught_up": B}
- *   -> {"boundary": "end", "id": I, "exec": E}
- *                                   <- {"boundary": "end", "id": I, "caught_up": B}
+ *   -> {"boundary": "end", "id": I, "exec": E, "pidns": P}
+ *                                   <- {"boundary": "end", "id": I, "caught_up": B, "denials": [...], ...}
  *                                   of a session: an exec begins or has ended (fsgate/boundary.h); "caught_up": what
  *                                   the host changed is visible in the view, or the files that the exec had open are
  *                                   closed, and not only the time for it over; N is for "since" later on
+ *                                   P is the inode number of the exec's pid namespace (/proc/PID/ns/pid). With it, and where a
+ *                                   procfs was attached, the answer also says what that exec did; without, these keys
+ *                                   are not there (not known):
+ *                                     "denials": [{"op", "path", "mount", "reason", "errno", "count"}], equal ones counted
+ *                                     together, in the order of the last of each; "target" too where a link's text is
+ *                                     what was refused; errno null: recorded, not refused
+ *                                     "denials_dropped": how many there were that are in no row
+ *                                     "changes": [{"path", "change": "created" | "modified" | "deleted"} or
+ *                                     {"path", "change": "renamed", "from"}], what the exec's steps come to
+ *                                     (fsgate/fold.h), by path
+ *                                     "changes_dropped": paths that changed and are not in the list
+ *                                     "changes_incomplete": files were still open after 200 ms, or of some change it is not
+ *                                     known whose it was
+ *                                   a path that is not UTF-8 is {"b64": "..."}. To be asked when no process of the exec is left
  *   anything else                   <- {"error": {"message": M}}
  *
  * The executor's end of file means: end, now. No answer is ever waited for without a deadline. */
 #pragma once
 
 #include "common/json.h"
+
 #include <stdbool.h>
 
 typedef struct ControlSocket ControlSocket;

@@ -22,6 +22,8 @@
 #define LIMIT_DOOR_REQUEST_BYTES 4096
 /* Programs that may ask one gateway at a time; the next waits until one has gone. */
 #define LIMIT_DOOR_CLIENTS 8
+/* Of them, those that may wait for events; the others find room to ask. */
+#define LIMIT_DOOR_FOLLOWERS 4
 /* Bytes of the rows of denials in one answer, so that it fits a line of the control socket whatever the names. */
 #define LIMIT_DENIALS_JSON_BYTES (LIMIT_CONTROL_LINE_BYTES / 2)
 /* Bytes of arguments and environment of one command, the kernel's own limit for both together being
@@ -50,3 +52,17 @@
 #define LIMIT_DENIALS 256
 /* Bytes kept of a denial's path or link text, with the NUL: a path of the view has no bound of its own. */
 #define LIMIT_DENIAL_PATH_BYTES LIMIT_PATH_BYTES
+/* Bytes of what an exec's end tells of its denials, and again of its changes; both together fit a line of the control socket. */
+#define LIMIT_REPORT_BYTES (LIMIT_CONTROL_LINE_BYTES / 3)
+/* Execs whose changes are kept although nobody has said yet that they have ended. */
+#define LIMIT_EXECS 1024
+/* Files that are looked at once more when an exec ends, each an fd until then: of all execs together. */
+#define LIMIT_LOOKS 64
+/* Denials and changes that are kept for listeners; who is slower than these come loses some, and is told. */
+#define LIMIT_EVENTS 1024
+/* Changes that are kept of one exec for its result; what is beyond is counted: a path each, as long as there is room
+ * for it among that many, else as often as it changes. */
+#define LIMIT_CHANGES	      1000
+#define LIMIT_CHANGES_COUNTED 65536
+/* Bytes of the paths kept of one exec's changes. */
+#define LIMIT_CHANGES_BYTES (512 * 1024)

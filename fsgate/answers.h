@@ -10,5 +10,6 @@ typedef struct {
 	FsgSession *session;
 } FsgAnswers;
 
-/* data is FsgAnswers. Any request gets an object; one that is not understood, {"error": {"message": ...}}. */
+/* data is FsgAnswers. Any request gets an object; one that is not understood, {"error": {"message": ...}}.
+ * NULL: later, when fsg_events_wake_fd() was readable. */
 JsonObject *fsg_answer(void *data, JsonObject *request);

@@ -74,6 +74,18 @@ uint64_t fsg_boundary_start(FsgBoundary *boundary)
 	return exec;
 }
 
+uint64_t fsg_boundary_epoch(FsgBoundary *boundary)
+{
+	uint64_t epoch;
+
+	if (!boundary)
+		return 0;
+	pthread_mutex_lock(&boundary->lock);
+	epoch = boundary->epoch;
+	pthread_mutex_unlock(&boundary->lock);
+	return epoch;
+}
+
 /* Under the lock: a file that was opened since that exec's start is open. */
 static bool has_open(const FsgBoundary *boundary, uint64_t exec)
 {

@@ -31,5 +31,8 @@ void fsg_boundary_closed(FsgBoundary *boundary, FsgOpened *opened);
 /* An exec begins: its number, to be given back at its end. */
 uint64_t fsg_boundary_start(FsgBoundary *boundary);
 
+/* How many execs have begun. */
+uint64_t fsg_boundary_epoch(FsgBoundary *boundary);
+
 /* It has ended. Waits at most timeout_ms; false: files that it may have opened are not closed yet. */
 bool fsg_boundary_end(FsgBoundary *boundary, uint64_t exec, int timeout_ms);

@@ -26,9 +26,17 @@ static PolicyCache mode_of(const FsgView *view, const FsgInode *inode)
 		       : mode;
 }
 
+/* A short life needs no watches, and pays for them at its end (FSG_WATCH_AFTER_US). */
+static FsgWatch *watch_of(const FsgView *view)
+{
+	const FsgInvalidate *invalidate = view->invalidate;
+
+	return g_get_monotonic_time() >= invalidate->watches_from_us ? invalidate->watch : NULL;
+}
+
 FsgTrust fsg_cache_begin_names(FsgView *view, FsgInode *dir, int dirfd)
 {
-	FsgWatch *watch = view->invalidate->watch;
+	FsgWatch *watch = watch_of(view);
 
 	switch (mode_of(view, dir)) {
 	case POLICY_CACHE_EXCLUSIVE:
@@ -43,7 +51,7 @@ FsgTrust fsg_cache_begin_names(FsgView *view, FsgInode *dir, int dirfd)
 
 FsgTrust fsg_cache_begin_object(FsgView *view, FsgInode *inode)
 {
-	FsgWatch *watch = view->invalidate->watch;
+	FsgWatch *watch = watch_of(view);
 
 	/* What the view has by its plan is asked for every second: so every path shows soon when the gateway
 	 * has gone. */
@@ -141,6 +149,23 @@ static double long_attr_s(const FsgView *view, const FsgInode *inode, const stru
 	return one_name ? WATCHED_S : 0;
 }
 
+/* A name that the view has by its plan, whatever the host does: a directory on the way to a mount is laid over the host's,
+ * or in the place of one that is missing. */
+static bool is_fixed_name(FsgView *view, const FsgInode *dir, FsgInode *inode)
+{
+	const FsgNode *node = fsg_inode_node(view->inodes, inode);
+
+	return node && (node->kind != FSG_NODE_DIR || dir->kind != FSG_INODE_HOST);
+}
+
+/* What never changes. Where a killed gateway does not end all that uses the view, every path is to show that soon. */
+static double fixed_s(const FsgView *view)
+{
+	if (is_strict(view))
+		return 0;
+	return view->plan->presentation == VIEW_FOR_SANDBOX ? FOR_EVER_S : FSG_BELIEF_SHORT_S;
+}
+
 void fsg_cache_entry(FsgView *view, FsgInode *dir, const char *name, FsgTrust trust,
 		     struct fuse_entry_param *entry)
 {
@@ -157,8 +182,12 @@ void fsg_cache_entry(FsgView *view, FsgInode *dir, const char *name, FsgTrust tr
 		of_object = is_dir ? 0 : fsg_cache_begin_object(view, inode);
 	entry->attr_timeout = long_attr_s(view, inode, &entry->attr, of_object);
 	entry->entry_timeout = 0;
-	if (holds(view, trust) &&
-	    (is_dir || entry->attr.st_nlink == 1 || keep_in_mind(view, dir_id, name, trust)))
+	if (inode->kind == FSG_INODE_SYNTHETIC)
+		entry->attr_timeout = fixed_s(view);
+	if (is_fixed_name(view, dir, inode))
+		entry->entry_timeout = fixed_s(view);
+	else if (holds(view, trust) &&
+		 (is_dir || entry->attr.st_nlink == 1 || keep_in_mind(view, dir_id, name, trust)))
 		entry->entry_timeout = name_s(trust);
 	if (entry->attr_timeout > 0 && entry->entry_timeout > 0)
 		return;
@@ -181,7 +210,9 @@ double fsg_cache_missing_s(FsgView *view, FsgInode *dir, const char *name, FsgTr
 
 double fsg_cache_attr_s(FsgView *view, FsgInode *inode, const struct stat *st, FsgTrust trust)
 {
-	double time = inode->kind == FSG_INODE_HOST ? long_attr_s(view, inode, st, trust) : 0;
+	double time = inode->kind == FSG_INODE_HOST	   ? long_attr_s(view, inode, st, trust)
+		      : inode->kind == FSG_INODE_SYNTHETIC ? fixed_s(view)
+							   : 0;
 
 	if (time > 0)
 		return time;
@@ -208,11 +239,12 @@ bool fsg_cache_keeps_pages(FsgView *view, FsgInode *inode, const struct statx *s
 	return same;
 }
 
-void fsg_cache_closed(FsgView *view, FsgInode *inode, int fd)
+bool fsg_cache_begin_close(FsgView *view, FsgInode *inode)
 {
-	struct statx stx;
+	return fsg_cache_begin_object(view, inode) != 0;
+}
 
-	if (fsg_cache_begin_object(view, inode) != 0 &&
-	    statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stx) == 0)
-		(void)fsg_inode_restamp(view->inodes, inode, &stx, true);
+void fsg_cache_closed(FsgView *view, FsgInode *inode, const struct statx *stx)
+{
+	(void)fsg_inode_restamp(view->inodes, inode, stx, true);
 }

@@ -8,7 +8,8 @@
  *   exclusive | for ever                       | for ever          | always
  *
  * `exclusive` holds as far as the view is the only writer by one way only: where a directory is mounted twice
- * the rules of `auto` hold. What the view has by its plan is believed for a second.
+ * the rules of `auto` hold. What the view has by its plan is believed for a second; for ever in a sandbox, which ends
+ * with its gateway.
  *
  * Whoever looks at the host asks before the look (begin) and tells what came of it after: the mark of a watch
  * has to come first. */
@@ -42,5 +43,7 @@ double fsg_cache_changed_attr_s(FsgView *view, FsgInode *inode);
 
 /* Whether the kernel's pages of a file that is being opened are good. */
 bool fsg_cache_keeps_pages(FsgView *view, FsgInode *inode, const struct statx *stx);
-/* A file that was open for writing is closed: what was written through it the kernel knows. */
-void fsg_cache_closed(FsgView *view, FsgInode *inode, int fd);
+/* A file that was open for writing is closed: what was written through it the kernel knows. Whether it has to be looked at
+ * for that, and what was seen. */
+bool fsg_cache_begin_close(FsgView *view, FsgInode *inode);
+void fsg_cache_closed(FsgView *view, FsgInode *inode, const struct statx *stx);

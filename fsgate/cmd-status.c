@@ -1,5 +1,6 @@
 /* stella-fsgate status [--json] [MOUNTPOINT]: what views there are and how they do. The views themselves are never
  * touched, for a gateway may hang: they are found in mountinfo, and their gateways asked at their doors. */
+#include "fsgate/answer-text.h"
 #include "fsgate/cli.h"
 #include "fsgate/door-socket.h"
 #include "fsgate/mountpoint.h"
@@ -94,31 +95,15 @@ static JsonObject *view_json(const FsgViewMount *mount)
 	return view;
 }
 
-/* The C1 controls, which a terminal obeys too, the library leaves as they are: C2 80 to C2 9F, and in strings only. */
-static void print_escaped(const char *text)
-{
-	for (; *text; text++) {
-		if (text[0] == '\xc2' && (unsigned char)text[1] < 0xa0) {
-			printf("\\u%04x", (unsigned char)text[1]);
-			text++;
-		} else {
-			(void)putchar(*text);
-		}
-	}
-	(void)putchar('\n');
-}
-
 static int print_json(JsonArray *take_views)
 {
 	JsonObject *root = json_object_new();
 	g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
-	g_autofree char *text = NULL;
 
 	json_object_set_int_member(root, "version", 1);
 	json_object_set_array_member(root, "views", take_views);
 	json_node_take_object(node, root);
-	text = json_to_string(node, FALSE);
-	print_escaped(text);
+	fsg_json_print(node);
 	return fflush(stdout) == 0 ? 0 : FSG_EXIT_FAILED;
 }
 

@@ -13,6 +13,7 @@
 static int explain(const char *where, int r)
 {
 	g_autofree char *shown = path_escape(where);
+	g_autofree char *ours = NULL;
 	g_autofree char *holders = NULL;
 	g_autoptr(FsgViewMount) mount = fsg_view_mount_find(where);
 
@@ -22,6 +23,15 @@ static int explain(const char *where, int r)
 	}
 	if (r != -EBUSY) {
 		fsg_cli_complain("unmount: \"%s\": %s", shown, errno_text(-r));
+		return FSG_EXIT_FAILED;
+	}
+	/* Whoever started us there holds the same, and is not to be ended for it. */
+	ours = fsg_view_held_by_self(mount);
+	if (ours) {
+		fsg_cli_complain(
+			"unmount: \"%s\": you are in the view (%s); leave it first, or use "
+			"--lazy",
+			shown, ours);
 		return FSG_EXIT_FAILED;
 	}
 	holders = fsg_view_holders(mount);

@@ -2,7 +2,8 @@
  *
  * Bounded whatever an agent does: LIMIT_DENIALS rows, each with texts of at most LIMIT_DENIAL_PATH_BYTES. Equal
  * refusals (operation, path, reason, errno) share a row and are counted. When there is no room the row that was
- * touched least recently goes; the totals, also by reason, never lose anything.
+ * touched least recently goes, of the exec that has most; the totals, also by reason, never lose anything. So a flood
+ * of one exec's pushes out what is its own, or nobody's any more.
  *
  * Any thread at once; the lock is a leaf. Nothing here is reached while nothing is refused. */
 #pragma once
@@ -25,7 +26,8 @@ typedef struct {
 	DenialReason reason;
 	int errnum; /* positive; 0: recorded, but not refused (a link's text in a sandbox) */
 	pid_t pid;  /* who asked last, as whoever mounted the view numbers processes; 0: unknown */
-	gint64 time_us; /* of the last one, since the epoch */
+	uint64_t pid_namespace; /* of who asked (client.h), 0: not known; rows are of one */
+	gint64 time_us;		/* of the last one, since the epoch */
 	uint64_t count;
 	uint64_t seq; /* of the last one: grows with every denial */
 	bool cut;     /* a text was longer than what is kept */
@@ -52,3 +54,9 @@ typedef struct {
 /* A copy of the rows whose seq is above `since` (0: all), to be cleared. */
 void fsg_denials_list(FsgDenials *denials, uint64_t since, FsgDenialList *ret_list);
 void fsg_denial_list_clear(FsgDenialList *list);
+
+/* Of the exec in that pid namespace, which has ended, those since the nth mark was set (from 1): equal ones in one row,
+ * in the order of the last of each; ret_list has no more than rows and dropped. They stay in the record as nobody's, and
+ * the next namespace that gets the number begins anew. */
+void fsg_denials_take(FsgDenials *denials, uint64_t pid_namespace, uint64_t mark,
+		      FsgDenialList *ret_list);

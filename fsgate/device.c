@@ -2,6 +2,7 @@
 #include "fsgate/device.h"
 
 #include "common/fd-util.h"
+#include "common/sanitizers.h"
 #include "common/syscall-wrap.h"
 #include "fsgate/request.h"
 #include "fsgate/view.h"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <linux/fuse.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,10 +41,7 @@ typedef struct {
 
 /* What one thread writes before a reply is known to the one that reads the request which that reply made possible: the
  * kernel stands between them, which ThreadSanitizer does not know. */
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#if WITH_THREAD_SANITIZER
 static int replies;
 #define REPLYING() ((void)__atomic_add_fetch(&replies, 1, __ATOMIC_RELEASE))
 #define ASKED()	   ((void)__atomic_load_n(&replies, __ATOMIC_ACQUIRE))
@@ -58,7 +57,7 @@ struct FsgDevice {
 	uint64_t init_unique;
 	uint64_t offered;
 	bool has_passthrough;
-	bool initialised;
+	atomic_bool initialised;
 };
 
 static FsgDevice *device_of(void *userdata)

@@ -18,6 +18,8 @@
 typedef struct {
 	int fd;	      /* -1: free */
 	bool trusted; /* the session's owner: no deadline, and its fd is not ours */
+	bool follows; /* has been told once to wait */
+	bool waits;   /* for the answer to the line that `in` begins with: no deadline */
 	gint64 deadline_us;
 	GString *in;
 	GString *out;
@@ -27,6 +29,7 @@ typedef struct {
 struct FsgDoor {
 	int listen_fd;
 	int stop_fd; /* eventfd */
+	int wake_fd; /* likewise; borrowed */
 	int end_fd;  /* eventfd: the thread has ended */
 	FsgAnswer answer;
 	void *data;
@@ -103,14 +106,31 @@ static void put_answer(Client *client, JsonObject *take_object)
 	g_string_append_c(client->out, '\n');
 }
 
+/* Others must find room to ask too. And who has one socket for all its questions must not wait on it. */
+static bool may_wait(const FsgDoor *door, const Client *client)
+{
+	size_t following = 0;
+
+	for (size_t i = 0; i < LIMIT_DOOR_CLIENTS; i++)
+		following += door->clients[i].fd >= 0 && door->clients[i].follows;
+	return !client->trusted && (client->follows || following < LIMIT_DOOR_FOLLOWERS);
+}
+
 static void answer_line(FsgDoor *door, Client *client, const char *line, size_t size)
 {
 	g_autoptr(JsonNode) root = json_from_string(line, (gssize)size);
+	JsonObject *answer;
 
-	if (root)
-		put_answer(client, door->answer(door->data, json_node_get_object(root)));
+	client->waits = false;
+	if (!root)
+		answer = complaint("a request is one JSON object on one line");
 	else
-		put_answer(client, complaint("a request is one JSON object on one line"));
+		answer = door->answer(door->data, json_node_get_object(root));
+	if (!answer && may_wait(door, client))
+		client->waits = client->follows = true;
+	else
+		put_answer(client, answer ? answer
+					  : complaint("too many programs wait for events already"));
 }
 
 /* One at a time: the next is read when the answer is gone. */
@@ -121,7 +141,8 @@ static void answer_next(FsgDoor *door, Client *client)
 	if (!end || client->out->len > 0)
 		return;
 	answer_line(door, client, client->in->str, (size_t)(end - client->in->str));
-	g_string_erase(client->in, 0, end - client->in->str + 1);
+	if (!client->waits)
+		g_string_erase(client->in, 0, end - client->in->str + 1);
 }
 
 /* false: it has gone, or sends more than a request can be. */
@@ -156,13 +177,14 @@ static bool write_some(Client *client)
 
 static bool serve_client(FsgDoor *door, Client *client, short events)
 {
-	bool waits = client->out->len == 0;
+	bool reads = client->out->len == 0;
 
-	if (waits && (events & (POLLIN | POLLHUP | POLLERR)) && !read_some(client))
+	if (reads && (events & (POLLIN | POLLHUP | POLLERR)) && !read_some(client))
 		return false;
 	/* Most answers go out at once; what does not is sent when there is room. */
 	for (;;) {
-		answer_next(door, client);
+		if (!client->waits)
+			answer_next(door, client);
 		if (client->out->len == 0)
 			return true;
 		if (!write_some(client))
@@ -172,8 +194,14 @@ static bool serve_client(FsgDoor *door, Client *client, short events)
 	}
 }
 
-/* fds: stop, listen, then one for each client, -1 for a free place. Gives the time until the next deadline. */
-static int fill_fds(const FsgDoor *door, struct pollfd fds[static 2 + LIMIT_DOOR_CLIENTS])
+static bool has_deadline(const Client *client)
+{
+	return !client->trusted && !client->waits;
+}
+
+/* fds: stop, listen, wake, then one for each client, -1 for a free place. Gives the time until the next deadline. */
+#define FDS_FIRST 3
+static int fill_fds(const FsgDoor *door, struct pollfd fds[static FDS_FIRST + LIMIT_DOOR_CLIENTS])
 {
 	gint64 next_us = G_MAXINT64, left_us;
 	bool room = false;
@@ -181,27 +209,59 @@ static int fill_fds(const FsgDoor *door, struct pollfd fds[static 2 + LIMIT_DOOR
 	for (size_t i = 0; i < LIMIT_DOOR_CLIENTS; i++) {
 		const Client *client = &door->clients[i];
 
-		fds[2 + i] = (struct pollfd){ .fd = client->fd };
+		fds[FDS_FIRST + i] = (struct pollfd){ .fd = client->fd };
 		if (client->fd < 0) {
 			room = true;
 			continue;
 		}
-		fds[2 + i].events = client->out->len > 0 ? POLLOUT : POLLIN;
-		if (!client->trusted)
+		fds[FDS_FIRST + i].events = client->out->len > 0 ? POLLOUT : POLLIN;
+		if (has_deadline(client))
 			next_us = MIN(next_us, client->deadline_us);
 	}
 	fds[0] = (struct pollfd){ .fd = door->stop_fd, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = room ? door->listen_fd : -1, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = door->wake_fd, .events = POLLIN };
 	if (next_us == G_MAXINT64)
 		return -1;
 	left_us = next_us - g_get_monotonic_time();
 	return left_us <= 0 ? 0 : (int)(left_us / 1000 + 1);
 }
 
+/* Whoever waits asks once more. */
+static void wake_clients(FsgDoor *door)
+{
+	eventfd_t count;
+
+	(void)eventfd_read(door->wake_fd, &count);
+	for (size_t i = 0; i < LIMIT_DOOR_CLIENTS; i++) {
+		Client *client = &door->clients[i];
+
+		if (client->fd < 0 || !client->waits)
+			continue;
+		client->waits = false;
+		client->deadline_us = g_get_monotonic_time() + PATIENCE_US;
+		if (!serve_client(door, client, 0))
+			client_clear(client);
+	}
+}
+
+static void serve_clients(FsgDoor *door, const struct pollfd *fds)
+{
+	for (size_t i = 0; i < LIMIT_DOOR_CLIENTS; i++) {
+		Client *client = &door->clients[i];
+
+		if (client->fd < 0)
+			continue;
+		if ((fds[i].revents && !serve_client(door, client, fds[i].revents)) ||
+		    (has_deadline(client) && g_get_monotonic_time() > client->deadline_us))
+			client_clear(client);
+	}
+}
+
 static gpointer run(gpointer data)
 {
 	FsgDoor *door = data;
-	struct pollfd fds[2 + LIMIT_DOOR_CLIENTS];
+	struct pollfd fds[FDS_FIRST + LIMIT_DOOR_CLIENTS];
 
 	for (;;) {
 		int timeout_ms = fill_fds(door, fds);
@@ -210,16 +270,9 @@ static gpointer run(gpointer data)
 			break;
 		if (fds[0].revents)
 			break;
-		for (size_t i = 0; i < LIMIT_DOOR_CLIENTS; i++) {
-			Client *client = &door->clients[i];
-
-			if (client->fd < 0)
-				continue;
-			if ((fds[2 + i].revents &&
-			     !serve_client(door, client, fds[2 + i].revents)) ||
-			    (!client->trusted && g_get_monotonic_time() > client->deadline_us))
-				client_clear(client);
-		}
+		serve_clients(door, fds + FDS_FIRST);
+		if (fds[2].revents)
+			wake_clients(door);
 		if (fds[1].revents)
 			take_client(door);
 	}
@@ -237,11 +290,13 @@ static void door_free(FsgDoor *door)
 	g_free(door);
 }
 
-int fsg_door_open(int take_listen_fd, int peer_fd, FsgAnswer answer, void *data, FsgDoor **ret_door)
+int fsg_door_open(int take_listen_fd, int peer_fd, int wake_fd, FsgAnswer answer, void *data,
+		  FsgDoor **ret_door)
 {
 	FsgDoor *door = g_new0(FsgDoor, 1);
 
 	door->listen_fd = take_listen_fd;
+	door->wake_fd = wake_fd;
 	door->stop_fd = eventfd(0, EFD_CLOEXEC);
 	door->end_fd = eventfd(0, EFD_CLOEXEC);
 	door->answer = answer;

@@ -9,16 +9,18 @@
 #pragma once
 
 #include "common/json.h"
+
 #include <stdbool.h>
 
 typedef struct FsgDoor FsgDoor;
 
-/* Answers one object; never NULL. Called in the door's thread. The caller owns what is given. */
+/* Answers one object. NULL: there is no answer yet, and the request is put again whenever wake_fd was readable. Called in the
+ * door's thread. The caller owns what is given. */
 typedef JsonObject *(*FsgAnswer)(void *data, JsonObject *request);
 
-/* listen_fd (taken, -1: none) is a listening socket, peer_fd (borrowed until the door is closed, -1: none) a connected
+/* wake_fd is a non-blocking eventfd (borrowed, -1: every request is answered at once). listen_fd (taken, -1: none) is a listening socket, peer_fd (borrowed until the door is closed, -1: none) a connected
  * one that is trusted. Starts the thread. 0 or -errno. */
-int fsg_door_open(int take_listen_fd, int peer_fd, FsgAnswer answer, void *data,
+int fsg_door_open(int take_listen_fd, int peer_fd, int wake_fd, FsgAnswer answer, void *data,
 		  FsgDoor **ret_door);
 
 /* Ends the thread, waiting at most timeout_ms for an answer that is being made, and frees. false: it has not ended,

@@ -5,7 +5,9 @@
 #include "common/fd-util.h"
 #include "common/mount-util.h"
 #include "common/syscall-wrap.h"
+#include "fsgate/client.h"
 #include "fsgate/device.h"
+#include "fsgate/fusermount.h"
 #include "fsgate/invalidate.h"
 #include "fsgate/locks.h"
 #include "fsgate/loop.h"
@@ -127,6 +129,7 @@ int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSes
 		      char **reterr_message)
 {
 	FD_AUTO device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	g_autofree char *why = NULL;
 	FsgSession *session;
 	int r;
 
@@ -144,13 +147,12 @@ int fsg_session_mount(FsgView *view, int mountpoint_fd, bool allow_other, FsgSes
 		r = adopt_device(session, fd_steal(&device));
 	} else if (r == -EPERM) {
 		fd_close(&device);
-		/* libfuse and fusermount3 have said on stderr what they did not like. */
-		r = fuse_session_mount(session->fuse, view->mountpoint) == 0 ? 0 : -EPERM;
+		r = fsg_fusermount(session->fuse, view->mountpoint, &why);
 		session->fuse_mount = r == 0;
 	}
 	if (r < 0) {
 		*reterr_message = g_strdup_printf("mountpoint \"%s\": mounting failed: %s",
-						  view->mountpoint, errno_text(-r));
+						  view->mountpoint, why ? why : errno_text(-r));
 		(void)fsg_session_free(session, 0);
 		return r;
 	}
@@ -183,6 +185,9 @@ int fsg_session_start(FsgSession *session, int take_tasks_fd)
 	};
 	int r = connect_device(session);
 
+	/* Of a session only: nobody else has execs. */
+	if (take_tasks_fd >= 0 && session->view->clients)
+		fsg_clients_set_tasks(session->view->clients, fd_dup(take_tasks_fd));
 	config.device = session->device;
 	if (r < 0) {
 		fd_close(&take_tasks_fd);

@@ -19,6 +19,22 @@ void fsg_handle_budget_free(FsgHandleBudget *budget); /* NULL is allowed */
 size_t fsg_handle_budget_used(FsgHandleBudget *budget);
 size_t fsg_handle_budget_most(const FsgHandleBudget *budget);
 
+/* What a file was when it was opened for writing (change.h). */
+typedef struct FsgExec FsgExec;
+typedef struct FsgWriter FsgWriter;
+struct FsgWriter {
+	FsgInode *inode; /* the handle's; NULL: its close need not be told */
+	int fd;		 /* likewise */
+	pid_t pid;	 /* who opened it */
+	uint64_t pid_namespace;
+	FsgExec *
+		exec; /* whose it is; NULL: not known, or there are none. This and what follows: under the lock of changes */
+	FsgWriter *prev, *next; /* of the same exec */
+	bool may_be_mapped; /* the kernel may write the host's file through a mapping that outlives the handle */
+	uint64_t size;
+	struct statx_timestamp mtime, ctime;
+};
+
 struct FsgFile {
 	FsgInode *inode;    /* a reference */
 	int fd;		    /* -1 for an empty stand-in */
@@ -27,6 +43,7 @@ struct FsgFile {
 	/* Closing it is not told by a FLUSH: only the RELEASE comes, after the last close. */
 	bool closes_silently;
 	FsgOpened opened;
+	FsgWriter writer;
 	FsgFile *prev, *next; /* of the same inode; under the table's lock */
 };
 

@@ -102,18 +102,23 @@ static char *holds_by_mapping(const FsgViewMount *mount, const char *process)
 	return NULL;
 }
 
+static char *what_it_holds(const FsgViewMount *mount, const char *process)
+{
+	char *what = holds_by_link(mount, process);
+
+	if (!what)
+		what = holds_by_fd(mount, process);
+	return what ? what : holds_by_mapping(mount, process);
+}
+
 static char *describe(const FsgViewMount *mount, const char *pid)
 {
 	g_autofree char *process = g_build_filename("/proc", pid, NULL);
 	g_autofree char *comm = g_build_filename(process, "comm", NULL);
-	g_autofree char *what = holds_by_link(mount, process);
+	g_autofree char *what = what_it_holds(mount, process);
 	g_autofree char *name = NULL;
 	g_autofree char *line = NULL;
 
-	if (!what)
-		what = holds_by_fd(mount, process);
-	if (!what)
-		what = holds_by_mapping(mount, process);
 	if (!what || !g_file_get_contents(comm, &name, NULL, NULL))
 		return NULL;
 	line = g_strdup_printf("%s %s (%s)", pid, g_strchomp(name), what);
@@ -183,4 +188,12 @@ char *fsg_view_holders(const FsgViewMount *mount)
 		(void)waitpid(child, NULL, 0);
 	}
 	return text;
+}
+
+/* Without a child: we are not stuck, and a copy of us would hold the same. */
+char *fsg_view_held_by_self(const FsgViewMount *mount)
+{
+	g_autofree char *what = what_it_holds(mount, "/proc/self");
+
+	return what ? path_escape(what) : NULL;
 }

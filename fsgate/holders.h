@@ -8,3 +8,6 @@
  * /proc only, at texts and numbers, never into the view; by a child, for at most 2 s, because even /proc can
  * make one wait for a process that is stuck in the view. */
 char *fsg_view_holders(const FsgViewMount *mount);
+
+/* What the calling process itself holds, as above ("working directory /workspace"), or NULL. */
+char *fsg_view_held_by_self(const FsgViewMount *mount);

@@ -416,29 +416,54 @@ FsgNode *fsg_inode_node(FsgInodeTable *table, FsgInode *inode)
 	return node;
 }
 
-char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode)
+/* Of an inode up to where its hints end, and the name of an entry of it or NULL: "/a/b", or "" for none. Written from its
+ * end, under the lock. */
+static char *path_by_hints(const FsgInode *inode, const char *name)
 {
-	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-	GString *path = g_string_new(NULL);
-	const FsgNode *top;
+	size_t length = name ? strlen(name) + 1 : 0;
+	char *path, *at;
+
+	for (const FsgInode *i = inode; i->parent; i = i->parent)
+		length += strlen(i->name) + 1;
+	path = g_malloc(length + 1);
+	at = path + length;
+	*at = '\0';
+	while (name) {
+		size_t size = strlen(name);
+
+		at -= size;
+		memcpy(at, name, size);
+		*--at = '/';
+		name = inode->parent ? inode->name : NULL;
+		inode = inode->parent;
+	}
+	return path;
+}
+
+char *fsg_inode_dup_entry_path(FsgInodeTable *table, FsgInode *inode, const char *name)
+{
+	g_autofree char *path = NULL;
+	g_autofree char *start = NULL;
+	const FsgInode *top = inode;
+	const FsgNode *node;
 
 	pthread_mutex_lock(&table->lock);
-	for (; inode->parent; inode = inode->parent)
-		g_ptr_array_add(names, g_strdup(inode->name));
-	top = inode->node;
+	path = name || !inode->parent ? path_by_hints(inode, name)
+				      : path_by_hints(inode->parent, inode->name);
+	while (top->parent)
+		top = top->parent;
+	node = top->node;
 	pthread_mutex_unlock(&table->lock);
-	if (top && top->parent) {
-		g_autofree char *start = fsg_node_dup_path(top);
+	if (node && node->parent) {
+		start = fsg_node_dup_path(node);
+		return g_strconcat(start, path, NULL);
+	}
+	return *path ? g_steal_pointer(&path) : g_strdup("/");
+}
 
-		g_string_append(path, start);
-	}
-	for (guint i = names->len; i > 0; i--) {
-		g_string_append_c(path, '/');
-		g_string_append(path, g_ptr_array_index(names, i - 1));
-	}
-	if (path->len == 0)
-		g_string_append_c(path, '/');
-	return g_string_free(path, FALSE);
+char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode)
+{
+	return fsg_inode_dup_entry_path(table, inode, NULL);
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)

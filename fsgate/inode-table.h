@@ -77,6 +77,8 @@ FsgNode *fsg_inode_node(FsgInodeTable *table, FsgInode *inode);
 
 /* The inode's view path as far as the hints know; for messages and for judging links. The caller frees. */
 char *fsg_inode_dup_path(FsgInodeTable *table, FsgInode *inode);
+/* The same of an entry of it; name may be NULL. */
+char *fsg_inode_dup_entry_path(FsgInodeTable *table, FsgInode *inode, const char *name);
 
 /* Compares with the last stamp and replaces it: true when the kernel's pages are still good. Where changes by
  * others are not told, the last one has to be old enough to tell. */

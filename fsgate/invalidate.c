@@ -60,6 +60,14 @@ static void take_back_recent(FsgInvalidate *invalidate)
 		g_usleep((gulong)left_us);
 }
 
+static void take_back_links(FsgInvalidate *invalidate)
+{
+	g_autoptr(GArray) links = fsg_told_take_links(invalidate->told);
+
+	for (guint i = 0; i < links->len; i++)
+		fsg_notify_object(invalidate->fuse, g_array_index(links, uint64_t, i), true);
+}
+
 static gpointer run(gpointer data)
 {
 	FsgInvalidate *invalidate = data;
@@ -75,6 +83,7 @@ static gpointer run(gpointer data)
 		asked = invalidate->asked;
 		pthread_mutex_unlock(&invalidate->lock);
 		take_back_recent(invalidate);
+		take_back_links(invalidate);
 		pthread_mutex_lock(&invalidate->lock);
 		invalidate->done = asked;
 		pthread_cond_broadcast(&invalidate->changed);
@@ -90,6 +99,8 @@ int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse)
 	FsgInvalidate *invalidate = view->invalidate;
 
 	invalidate->fuse = fuse;
+	if (view->is_for_one_exec)
+		invalidate->watches_from_us = g_get_monotonic_time() + FSG_WATCH_AFTER_US;
 	invalidate->thread = g_thread_try_new("fsgate-expire", run, invalidate, NULL);
 	if (!invalidate->thread)
 		return -EAGAIN;
@@ -118,6 +129,34 @@ bool fsg_invalidate_stop(FsgView *view, int timeout_ms)
 	return ended;
 }
 
+void fsg_invalidate_link(FsgView *view, uint64_t link)
+{
+	FsgInvalidate *invalidate = view->invalidate;
+
+	if (!view->caches_links)
+		return;
+	fsg_told_add_link(invalidate->told, link);
+	pthread_mutex_lock(&invalidate->lock);
+	invalidate->asked++;
+	pthread_cond_broadcast(&invalidate->changed);
+	pthread_mutex_unlock(&invalidate->lock);
+}
+
+/* Asks the thread to take back what is recent. The number to wait for; 0: there is nothing, and nobody is at it. */
+static uint64_t ask_for_recent(FsgInvalidate *invalidate)
+{
+	uint64_t mine = 0;
+
+	pthread_mutex_lock(&invalidate->lock);
+	/* In that order: what the thread has taken off the lists it is not done with. */
+	if (invalidate->asked != invalidate->done || !fsg_told_is_clear(invalidate->told)) {
+		mine = ++invalidate->asked;
+		pthread_cond_broadcast(&invalidate->changed);
+	}
+	pthread_mutex_unlock(&invalidate->lock);
+	return mine;
+}
+
 static int wait_for_recent(FsgInvalidate *invalidate, uint64_t mine, int64_t deadline_us)
 {
 	bool in_time = true;
@@ -139,12 +178,9 @@ int fsg_invalidate_catch_up(FsgView *view, int timeout_ms)
 
 	if (view->plan->policy->cache != POLICY_CACHE_AUTO)
 		return 0;
-	pthread_mutex_lock(&invalidate->lock);
-	mine = ++invalidate->asked;
-	pthread_cond_broadcast(&invalidate->changed);
-	pthread_mutex_unlock(&invalidate->lock);
+	mine = ask_for_recent(invalidate);
 	if (invalidate->watch)
 		drained = fsg_watch_drain(invalidate->watch, deadline_us);
-	r = wait_for_recent(invalidate, mine, deadline_us);
+	r = mine == 0 ? 0 : wait_for_recent(invalidate, mine, deadline_us);
 	return drained < 0 ? drained : r;
 }

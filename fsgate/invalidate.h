@@ -10,10 +10,16 @@
 
 struct fuse_session;
 
+/* How old the view of a single exec is when it begins to watch. Giving up marks waits for a grace period of the kernel's, 6 to
+ * 12 ms on an idle machine; in its first second a view believes nothing for longer than that anyway. Where more execs
+ * follow, the expiry that their starts rest on then could cross with an answer that is under way. */
+#define FSG_WATCH_AFTER_US G_USEC_PER_SEC
+
 struct FsgInvalidate {
 	FsgTold *told; /* owned */
 	FsgWatch *
 		watch; /* owned; NULL when nothing is watched: the mode does not need it, or the kernel cannot */
+	int64_t watches_from_us; /* monotonic: nothing is watched before */
 	/* the thread that takes back what was told for a short time */
 	struct fuse_session *fuse; /* borrowed */
 	GThread *thread;
@@ -31,6 +37,9 @@ void fsg_invalidate_free(FsgInvalidate *invalidate); /* NULL is allowed */
 int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse);
 /* Waits at most timeout_ms for each; false: one is held up in the kernel, and only the end of the process is left. */
 bool fsg_invalidate_stop(FsgView *view, int timeout_ms);
+
+/* The kernel is given the text of this link, and is not to keep it. From any thread. */
+void fsg_invalidate_link(FsgView *view, uint64_t link);
 
 /* Makes visible in the view what the host had changed before the call: what the kernel may still believe from
  * before is given up. Blocks for at most timeout_ms. 0; -ETIMEDOUT when it did not get that far (a

@@ -41,6 +41,8 @@ struct FsgJobs {
 /* How old a request is before anyone looks whether its process still lives, and how often. */
 #define WATCH_MS     500
 #define INTERRUPT_MS 20
+/* How long one that is being worked on has from its INTERRUPT: far longer than a local disk takes. */
+#define GRACE_MS 200
 /* Without a way to look: how long after an INTERRUPT it is given up. */
 #define BLIND_MS 10000
 
@@ -408,6 +410,8 @@ void fsg_jobs_interrupt(FsgJobs *jobs, uint64_t unique)
 	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs; job = job->next) {
 		if (job->unique != unique)
 			continue;
+		if (!job->interrupted)
+			job->interrupted_ms = now_ms();
 		job->interrupted = true;
 		job->round = 0; /* it is looked at once more */
 		jobs->interrupts = true;
@@ -417,6 +421,14 @@ void fsg_jobs_interrupt(FsgJobs *jobs, uint64_t unique)
 }
 
 /* --- the watchdog --- */
+
+/* In its grace. */
+static bool is_too_early(const FsgJob *job, int64_t now)
+{
+	if (job->interrupted)
+		return job->in_lane && now - job->interrupted_ms < GRACE_MS;
+	return now - job->since_ms < WATCH_MS;
+}
 
 static bool is_given_up(const FsgJobs *jobs, const FsgJob *job, int64_t now)
 {
@@ -433,10 +445,11 @@ static size_t collect_some(FsgJobs *jobs, int64_t now, bool interrupted, FsgJob 
 	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs && n < LOOK_AT_ONCE;
 	     job = job->next) {
 		if (job->answered || !job->awaited || job->round == jobs->round ||
-		    job->interrupted != interrupted ||
-		    (!interrupted && now - job->since_ms < WATCH_MS))
+		    job->interrupted != interrupted)
 			continue;
 		jobs->interrupts |= interrupted;
+		if (is_too_early(job, now))
+			continue;
 		job->round = jobs->round;
 		ret_jobs[n++] = *job;
 	}
@@ -456,13 +469,17 @@ static size_t collect(FsgJobs *jobs, int64_t now, FsgJob *ret_jobs)
 	return n;
 }
 
-static void mark_answered(FsgJobs *jobs, uint64_t unique)
+/* false: it has ended, or its turn has come meanwhile, and with it its grace. */
+static bool mark_answered(FsgJobs *jobs, const FsgJob *seen)
 {
+	bool marked = false;
+
 	pthread_mutex_lock(&jobs->lock);
 	for (FsgJob *job = jobs->jobs.next; job != &jobs->jobs; job = job->next)
-		if (job->unique == unique)
-			job->answered = true;
+		if (job->unique == seen->unique && job->in_lane == seen->in_lane)
+			marked = job->answered = true;
 	pthread_mutex_unlock(&jobs->lock);
+	return marked;
 }
 
 static void look(FsgJobs *jobs)
@@ -475,9 +492,8 @@ static void look(FsgJobs *jobs)
 	n = collect(jobs, now, seen);
 	pthread_mutex_unlock(&jobs->lock);
 	for (size_t i = 0; i < n; i++) {
-		if (!is_given_up(jobs, &seen[i], now))
+		if (!is_given_up(jobs, &seen[i], now) || !mark_answered(jobs, &seen[i]))
 			continue;
-		mark_answered(jobs, seen[i].unique);
 		/* If its worker was faster, the kernel knows the number no more. */
 		(void)fsg_device_reply_error(jobs->device, seen[i].unique, EINTR);
 	}

@@ -5,7 +5,8 @@
  * so each mount has a lane with room for some threads, beyond which its requests are queued, and other mounts
  * keep being served. And a process whose request hangs cannot be killed before it has an answer:
  * the watchdog, which does no file I/O, gives it EINTR, and the late result is refused by the kernel, which
- * every reply is prepared for (reply.h). Requests of living processes are never cut short: a local disk does
+ * every reply is prepared for (reply.h). It has a while to end by itself first: what is done after its process
+ * is gone surprises whoever waited for that. Requests of living processes are never cut short: a local disk does
  * not do that either.
  *
  * The kernel holds a node, and an open file, for as long as it waits for the request that names them. One that the
@@ -30,7 +31,8 @@ struct FsgJob {
 	uint32_t pid; /* as the kernel gave it; 0: not in our namespace of pids */
 	uint32_t lane;
 	int64_t since_ms;
-	bool awaited; /* by a process: not a RELEASE */
+	int64_t interrupted_ms; /* when, once it is */
+	bool awaited;		/* by a process: not a RELEASE */
 	bool interrupted;
 	bool answered;	     /* by the watchdog */
 	uint64_t round;	     /* in which it looked at it last */

@@ -29,7 +29,7 @@
 #define PARKED_MS 5000
 /* How often the sentinel looks, and after how many looks without a request it sleeps. */
 #define LOOK_MS	   2
-#define IDLE_LOOKS 50
+#define IDLE_LOOKS 4
 
 #define STACK_BYTES (1024 * 1024)
 

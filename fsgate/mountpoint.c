@@ -47,7 +47,7 @@ static char *resolve_parent(const char *path)
 bool fsg_mountpoint_is_dead(const char *path)
 {
 	struct statfs fs;
-	int status = 0;
+	int status = 0, asked = 0, r;
 	pid_t child;
 
 	if (!fsg_mountpoint_is_view(path))
@@ -56,7 +56,11 @@ bool fsg_mountpoint_is_dead(const char *path)
 	if (child == 0) {
 		(void)signal(SIGALRM, SIG_DFL);
 		alarm(PROBE_S);
-		_exit(statfs(path, &fs) != 0 && errno == ENOTCONN);
+		/* A question under way when the gateway dies is aborted: the next one has the answer. */
+		do
+			r = statfs(path, &fs) == 0 ? 0 : -errno;
+		while (r == -ECONNABORTED && asked++ == 0);
+		_exit(r == -ENOTCONN);
 	}
 	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
 	       WEXITSTATUS(status) == 1;

@@ -1,5 +1,6 @@
 /* Files: open, create, read, write, and what works on an open one. */
 #include "fsgate/cache.h"
+#include "fsgate/change.h"
 #include "fsgate/host-open.h"
 #include "fsgate/locks.h"
 #include "fsgate/lookup.h"
@@ -23,12 +24,28 @@
  * O_NONBLOCK and all else either has no effect on a regular file or is not the client's to ask. */
 #define PASSED_FLAGS (O_ACCMODE | O_TRUNC | O_SYNC | O_DSYNC)
 
+/* One look at what the file is now, for all who want to know. */
+static void end_writing(FsgView *view, FsgFile *file)
+{
+	bool keeps_pages = fsg_cache_begin_close(view, file->inode);
+	bool is_awaited = fsg_change_awaits_close(&file->writer);
+	struct statx stx;
+	bool seen =
+		(keeps_pages || is_awaited) &&
+		statx(file->fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stx) == 0;
+
+	if (keeps_pages && seen)
+		fsg_cache_closed(view, file->inode, &stx);
+	if (is_awaited)
+		fsg_change_closed(view, &file->writer, seen ? &stx : NULL);
+}
+
 static void file_free(FsgView *view, FsgFile *file)
 {
 	fsg_inode_remove_file(view->inodes, file->inode, file);
 	if (file->fd >= 0) {
 		if (file->writes)
-			fsg_cache_closed(view, file->inode, file->fd);
+			end_writing(view, file);
 		fsg_handle_budget_return(view->handles);
 	}
 	fsg_locks_release(view, file);
@@ -74,6 +91,17 @@ static int check_direct(const FsgFile *file)
 	return fcntl(file->fd, F_SETFL, flags) == 0 ? 0 : -errno;
 }
 
+/* What is truncated has changed, whatever is written to it later. */
+static void note_writer(FsgView *view, FsgFile *file, int flags, const struct statx *stx)
+{
+	if (flags & O_TRUNC) {
+		fsg_change_modified(view, file->inode, stx->stx_nlink);
+	} else if (file->writes) {
+		fsg_change_opened(view, file, stx,
+				  file->backing_id > 0 && (flags & O_ACCMODE) == O_RDWR);
+	}
+}
+
 static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_file,
 		     struct statx *ret_stx)
 {
@@ -90,6 +118,8 @@ static int open_work(FsgView *view, FsgInode *inode, int flags, FsgFile **ret_fi
 		}
 	}
 	*ret_file = new_file(view, inode, flags, fd >= 0 ? ret_stx->stx_size : 0, fd);
+	if (fd >= 0)
+		note_writer(view, *ret_file, flags, ret_stx);
 	if ((flags & O_DIRECT) && (*ret_file)->backing_id > 0 &&
 	    (r = check_direct(*ret_file)) < 0) {
 		file_free(view, *ret_file);
@@ -219,6 +249,7 @@ static int create_work(FsgView *view, FsgInode *dir, const char *name, mode_t mo
 			       ? open_existing(view, dir, name, flags, ret_entry, ret_file)
 			       : fd;
 	}
+	fsg_change_created(view, dir, name);
 	return hold_new(view, dir, name, flags, fd, ret_entry, ret_file);
 }
 

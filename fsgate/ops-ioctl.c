@@ -4,6 +4,7 @@
  * Setting is limited to attributes that only the file's own user feels. What would outlive the user's own
  * rights over the file (immutable, append-only) or has other limits than the mount (project, verity) is refused;
  * for most of it our threads would not have the capability either. */
+#include "fsgate/change.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 
@@ -27,9 +28,10 @@ static int host_fd(const struct fuse_file_info *fi, unsigned int flags)
 	return fsg_file_from_fh(fi->fh)->fd;
 }
 
-static int set_flags(FsgInode *inode, int fd, const void *in, size_t in_size)
+static int set_flags(FsgView *view, FsgInode *inode, int fd, const void *in, size_t in_size)
 {
 	unsigned int wanted;
+	struct stat st;
 	int now = 0, r;
 
 	if (in_size < sizeof wanted)
@@ -41,7 +43,10 @@ static int set_flags(FsgInode *inode, int fd, const void *in, size_t in_size)
 		return -errno;
 	if (((unsigned int)now ^ wanted) & ~(unsigned int)MAY_CHANGE)
 		return -EPERM;
-	return ioctl(fd, FS_IOC_SETFLAGS, &wanted) == 0 ? 0 : -errno;
+	if (ioctl(fd, FS_IOC_SETFLAGS, &wanted) != 0)
+		return -errno;
+	fsg_change_modified(view, inode, fstat(fd, &st) == 0 ? st.st_nlink : 1);
+	return 0;
 }
 
 FsgOp fsg_ioctl_op(unsigned int command)
@@ -81,7 +86,7 @@ void fsg_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, void *ar
 		break;
 	case FS_IOC_SETFLAGS:
 		if ((r = fsg_gate(op, inode)) == 0)
-			r = set_flags(inode, fd, in, in_size);
+			r = set_flags(fsg_req_view(req), inode, fd, in, in_size);
 		break;
 	case FS_IOC_FSSETXATTR:
 		if ((r = fsg_gate(op, inode)) == 0)

@@ -1,5 +1,7 @@
 /* Lookup, forget, attributes, link texts, statfs, access. */
 #include "fsgate/cache.h"
+#include "fsgate/change.h"
+#include "fsgate/invalidate.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/refusal.h"
@@ -14,9 +16,17 @@
 /* Requests in flight that no process waits for: reading ahead, RELEASE. */
 #define BACKGROUND_MOST 1024
 
+/* A link's text never changes, so that the kernel may keep it, which each start of a program gains by. Not where it says
+ * more than the link does: in a view for the host it is where other links lead at the moment. */
+static bool may_cache_links(const FsgView *view)
+{
+	return view->plan->presentation == VIEW_FOR_SANDBOX &&
+	       view->plan->policy->cache != POLICY_CACHE_STRICT;
+}
+
 void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
 {
-	const FsgView *view = userdata;
+	FsgView *view = userdata;
 
 	/* A killed gateway must lose nothing that a program has written. */
 	conn->want &= ~(unsigned int)FUSE_CAP_WRITEBACK_CACHE;
@@ -24,6 +34,9 @@ void fsg_op_init(void *userdata, struct fuse_conn_info *conn)
 	 * up what there is. */
 	conn->max_background = BACKGROUND_MOST;
 	conn->congestion_threshold = BACKGROUND_MOST / 4 * 3;
+	view->caches_links = may_cache_links(view) && (conn->capable & FUSE_CAP_CACHE_SYMLINKS);
+	if (view->caches_links)
+		conn->want |= FUSE_CAP_CACHE_SYMLINKS;
 	/* The umask is applied on the host, which knows where a default ACL takes its place. */
 	conn->want |= conn->capable & FUSE_CAP_DONT_MASK;
 	/* Where the kernel judges by the modes it has to judge by the ACLs too. Elsewhere it would begin to. */
@@ -210,25 +223,34 @@ void fsg_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_se
 	if (r == 0)
 		r = setattr_work(view, inode, attr, to_set,
 				 inode->type == S_IFREG ? handle_fd(fi) : -1, &st);
-	if (r < 0)
+	if (r < 0) {
 		fsg_reply_result(req, FSG_OP_SETATTR, r);
-	else
-		fsg_reply_attr(req, &st, fsg_cache_changed_attr_s(view, inode));
+		return;
+	}
+	fsg_change_modified(view, inode, st.st_nlink);
+	fsg_reply_attr(req, &st, fsg_cache_changed_attr_s(view, inode));
 }
 
 void fsg_op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	FsgView *view = fsg_req_view(req);
 	FsgInode *inode = fsg_req_inode(req, ino);
+	bool once = false;
 	char *text = NULL;
 	int r = fsg_gate(FSG_OP_READLINK, inode);
 
 	if (r == 0)
-		r = inode->type == S_IFLNK ? fsg_link_text(view, inode, &text) : -EINVAL;
+		r = inode->type == S_IFLNK ? fsg_link_text(view, inode, &text, &once) : -EINVAL;
+	/* Both before, for an exec may start as soon as there is a reply, and after, when the kernel has what it is to
+	 * forget. */
+	if (once)
+		fsg_invalidate_link(view, ino);
 	if (r < 0)
 		fsg_reply_result(req, FSG_OP_READLINK, r);
 	else
 		fsg_reply_text(req, text);
+	if (once)
+		fsg_invalidate_link(view, ino);
 	free(text);
 }
 

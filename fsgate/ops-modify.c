@@ -3,6 +3,7 @@
  * Each looks at the object behind the name before it acts, for a mounted host directory and those above it
  * may not move or go (EBUSY). Between the look and the act another process may exchange the names, but
  * never for a pinned object: moving that is what is refused here. */
+#include "fsgate/change.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/place.h"
@@ -51,8 +52,10 @@ static void finish_make(fuse_req_t req, FsgOp op, FsgInode *dir, const char *nam
 	FsgView *view = fsg_req_view(req);
 	struct fuse_entry_param entry;
 
-	if (r == 0)
+	if (r == 0) {
+		fsg_change_created(view, dir, name);
 		r = look_up_made(view, dir, name, type, &entry);
+	}
 	if (r < 0)
 		fsg_reply_result(req, op, r);
 	else
@@ -204,8 +207,10 @@ static void remove_name(fuse_req_t req, FsgOp op, fuse_ino_t parent, const char 
 		r = victim_open(view, dir, name, true, false, &victim);
 	if (r == 0)
 		r = unlinkat(victim.dirfd, name, flags) == 0 ? 0 : -errno;
-	if (r == 0)
+	if (r == 0) {
 		victim_is_gone(view, &victim);
+		fsg_change_deleted(view, dir, name);
+	}
 	victim_clear(view, dir, &victim);
 	fsg_reply_result(req, op, r);
 }
@@ -220,6 +225,24 @@ void fsg_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	remove_name(req, FSG_OP_RMDIR, parent, name, AT_REMOVEDIR);
 }
 
+/* Two names of one object: the host has done nothing. */
+static bool is_one_object(const Victim *moved, const Victim *target)
+{
+	return target->key.type != 0 && fsg_inode_key_equal(&moved->key, &target->key);
+}
+
+static void note_renamed(FsgView *view, const FsgRename *renamed, const Victim *moved,
+			 Victim *target)
+{
+	fsg_inode_renamed(view->inodes, &moved->key, renamed->to_dir, renamed->to);
+	if (renamed->exchange)
+		fsg_inode_renamed(view->inodes, &target->key, renamed->from_dir, renamed->from);
+	else if (renamed->replaces)
+		victim_is_gone(view, target);
+	if (!is_one_object(moved, target))
+		fsg_change_renamed(view, renamed);
+}
+
 static int rename_checked(FsgView *view, FsgInode *from_dir, const char *from, FsgInode *to_dir,
 			  const char *to, unsigned int flags)
 {
@@ -227,6 +250,7 @@ static int rename_checked(FsgView *view, FsgInode *from_dir, const char *from, F
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
 	int r = victim_open(view, from_dir, from, false, false, &moved);
 	bool found = r == 0;
+	FsgRename renamed;
 
 	if (found)
 		r = victim_open(view, to_dir, to, !exchange, to_dir == from_dir, &target);
@@ -236,13 +260,17 @@ static int rename_checked(FsgView *view, FsgInode *from_dir, const char *from, F
 		r = fsg_refuse_entry(DENIAL_HIDDEN, -EACCES, to_dir, to);
 	if (r == 0)
 		r = sys_renameat2(moved.dirfd, from, target.dirfd, to, flags);
-	if (r == 0) {
-		fsg_inode_renamed(view->inodes, &moved.key, to_dir, to);
-		if (exchange)
-			fsg_inode_renamed(view->inodes, &target.key, from_dir, from);
-		else if (target.fd >= 0)
-			victim_is_gone(view, &target);
-	}
+	renamed = (FsgRename){
+		.from_dir = from_dir,
+		.from = from,
+		.to_dir = to_dir,
+		.to = to,
+		.is_dir = moved.is_dir || target.is_dir,
+		.replaces = target.fd >= 0 && !exchange,
+		.exchange = exchange,
+	};
+	if (r == 0)
+		note_renamed(view, &renamed, &moved, &target);
 	victim_clear(view, to_dir, &target);
 	victim_clear(view, from_dir, &moved);
 	return r;

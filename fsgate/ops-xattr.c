@@ -2,6 +2,7 @@
  * security.capability reads as absent and cannot be set; trusted.* belongs to the host's administrator. ACLs name
  * ids of the host, so a sandbox, in which one id has a mapping, has none. Never ENOSYS, which would switch
  * all of them off for good. */
+#include "fsgate/change.h"
 #include "fsgate/lookup.h"
 #include "fsgate/ops.h"
 #include "fsgate/refusal.h"
@@ -50,6 +51,13 @@ static int begin(FsgView *view, FsgInode *inode, char path[static FD_PROC_PATH_S
 		return fd;
 	fd_proc_path(fd, path);
 	return 0;
+}
+
+static void note_change(FsgView *view, FsgInode *inode, const char *path)
+{
+	struct stat st;
+
+	fsg_change_modified(view, inode, stat(path, &st) == 0 ? st.st_nlink : 1);
 }
 
 static void reply_value(fuse_req_t req, FsgOp op, ssize_t got, const char *value, size_t size)
@@ -133,6 +141,8 @@ void fsg_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const cha
 			r = fsg_identity_add_groups(inode->anchor, view->proc_fd);
 		if (r == 0)
 			r = setxattr(path, name, value, size, flags) == 0 ? 0 : -errno;
+		if (r == 0)
+			note_change(view, inode, path);
 		fsg_inode_put_fd(view->inodes, inode);
 	}
 	fsg_reply_result(req, FSG_OP_SETXATTR, r);
@@ -149,6 +159,8 @@ void fsg_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 		r = refuse_name(view, name, true);
 	if (r == 0 && (r = begin(view, inode, path)) == 0) {
 		r = removexattr(path, name) == 0 ? 0 : -errno;
+		if (r == 0)
+			note_change(view, inode, path);
 		fsg_inode_put_fd(view->inodes, inode);
 	}
 	fsg_reply_result(req, FSG_OP_REMOVEXATTR, r);

@@ -1,8 +1,8 @@
 /* The thread's request; see refusal.h. */
 #include "fsgate/refusal.h"
 
-#include "common/path-util.h"
-#include "fsgate/denial.h"
+#include "fsgate/client.h"
+#include "fsgate/events.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -61,20 +61,21 @@ void fsg_refuse_target(const char *text)
 static void record(FsgView *view, const FsgAsked *request, FsgInode *inode, const char *name,
 		   DenialReason reason, int errnum, const char *target)
 {
-	g_autofree char *at = fsg_inode_dup_path(view->inodes, inode);
-	g_autofree char *path = name ? path_join(at, name) : NULL;
+	g_autofree char *path = fsg_inode_dup_entry_path(view->inodes, inode, name);
 	const FsgDenial denial = {
 		.op = fsg_op_name(request->op),
-		.path = path ? path : at,
+		.path = path,
 		.mount = (char *)(uintptr_t)(inode->anchor ? inode->anchor->view_path : NULL),
 		.target = (char *)(uintptr_t)target,
 		.reason = reason,
 		.errnum = errnum,
 		.pid = request->pid,
+		.pid_namespace = fsg_client_pid_namespace(view->clients, request->pid),
 		.time_us = g_get_real_time(),
 	};
 
 	fsg_denials_add(view->denials, &denial);
+	fsg_events_add_denial(view->events, &denial);
 }
 
 void fsg_asked_replies(int r)

@@ -1,68 +1,18 @@
 /* See status-text.h. Everything is read leniently: the gateway may be of another version than this program. */
 #include "fsgate/status-text.h"
 
-#include "common/path-util.h"
+#include "fsgate/answer-text.h"
 
 #include <string.h>
 
 /* Rows of denials that are shown; all of them are in the JSON. */
 #define DENIALS_SHOWN 10
 
-static JsonObject *get_object(JsonObject *object, const char *name)
-{
-	JsonNode *node = object ? json_object_get_member(object, name) : NULL;
-
-	return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-}
-
-static JsonArray *get_array(JsonObject *object, const char *name)
-{
-	JsonNode *node = object ? json_object_get_member(object, name) : NULL;
-
-	return node && JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) : NULL;
-}
-
-static gint64 get_number(JsonObject *object, const char *name)
-{
-	JsonNode *node = object ? json_object_get_member(object, name) : NULL;
-
-	return node && json_node_holds(node, JSON_NODE_INT) ? json_node_get_int(node) : 0;
-}
-
 static bool get_flag(JsonObject *object, const char *name)
 {
 	JsonNode *node = object ? json_object_get_member(object, name) : NULL;
 
-	return node && json_node_holds(node, JSON_NODE_BOOLEAN) &&
-	       json_node_get_boolean(node);
-}
-
-static char *text_of_node(JsonNode *node)
-{
-	JsonObject *object =
-		node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-
-	if (object) {
-		JsonNode *coded = json_object_get_member(object, "b64");
-		g_autofree guchar *bytes = NULL;
-		g_autofree char *text = NULL;
-		gsize size;
-
-		if (!coded || !json_node_holds(coded, JSON_NODE_STRING))
-			return g_strdup("?");
-		bytes = g_base64_decode(json_node_get_string(coded), &size);
-		text = g_strndup((const char *)bytes, size);
-		return path_escape(text);
-	}
-	if (node && json_node_holds(node, JSON_NODE_STRING))
-		return path_escape(json_node_get_string(node));
-	return NULL;
-}
-
-/* Printable, or NULL when there is none; to be freed. */
-static char *get_text(JsonObject *object, const char *name)
-{
-	return object ? text_of_node(json_object_get_member(object, name)) : NULL;
+	return json_node_holds(node, JSON_NODE_BOOLEAN) && json_node_get_boolean(node);
 }
 
 /* Names of an agent's may be long: in the middle of a list only both ends of one are shown. */
@@ -70,7 +20,7 @@ static char *get_text(JsonObject *object, const char *name)
 
 static char *get_short(JsonObject *object, const char *name)
 {
-	char *text = get_text(object, name);
+	char *text = fsg_json_dup_text(object, name);
 	size_t length = text ? strlen(text) : 0;
 	char *cut;
 
@@ -102,9 +52,9 @@ static void add_mounts(GString *text, JsonArray *mounts)
 		JsonNode *node = json_array_get_element(mounts, i);
 		JsonObject *mount =
 			JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-		g_autofree char *view_path = get_text(mount, "view_path");
-		g_autofree char *host_path = get_text(mount, "host_path");
-		g_autofree char *access = get_text(mount, "access");
+		g_autofree char *view_path = fsg_json_dup_text(mount, "view_path");
+		g_autofree char *host_path = fsg_json_dup_text(mount, "host_path");
+		g_autofree char *access = fsg_json_dup_text(mount, "access");
 
 		g_string_append_printf(text, "  %-12s %s  %s  %s\n", i == 0 ? "mounts" : "",
 				       view_path ? view_path : "?", access ? access : "?",
@@ -116,7 +66,7 @@ static void add_writable(GString *text, JsonArray *writable)
 {
 	g_string_append(text, "  writable    ");
 	for (guint i = 0; writable && i < json_array_get_length(writable); i++) {
-		g_autofree char *path = text_of_node(json_array_get_element(writable, i));
+		g_autofree char *path = fsg_json_dup_text_of(json_array_get_element(writable, i));
 
 		g_string_append_printf(text, " %s", path ? path : "?");
 	}
@@ -132,7 +82,7 @@ static void add_counts(GString *text, JsonObject *counts)
 	bool first = true;
 
 	for (GList *at = names; at; at = at->next) {
-		gint64 count = get_number(counts, at->data);
+		gint64 count = fsg_json_get_number(counts, at->data);
 
 		if (count == 0)
 			continue;
@@ -149,17 +99,17 @@ static gint64 sum(JsonObject *counts)
 	gint64 total = 0;
 
 	for (GList *at = names; at; at = at->next)
-		total += get_number(counts, at->data);
+		total += fsg_json_get_number(counts, at->data);
 	return total;
 }
 
 static void add_denial(GString *text, JsonObject *row)
 {
-	g_autofree char *op = get_text(row, "op");
+	g_autofree char *op = fsg_json_dup_text(row, "op");
 	g_autofree char *path = get_short(row, "path");
-	g_autofree char *mount = get_text(row, "mount");
-	g_autofree char *reason = get_text(row, "reason");
-	g_autofree char *error = get_text(row, "errno");
+	g_autofree char *mount = fsg_json_dup_text(row, "mount");
+	g_autofree char *reason = fsg_json_dup_text(row, "reason");
+	g_autofree char *error = fsg_json_dup_text(row, "errno");
 	g_autofree char *target = get_short(row, "target");
 
 	g_string_append_printf(text, "    %s %s", op ? op : "?", path ? path : "?");
@@ -170,22 +120,22 @@ static void add_denial(GString *text, JsonObject *row)
 		g_string_append_printf(text, " (%s)", mount);
 	if (error)
 		g_string_append_printf(text, " %s", error);
-	g_string_append_printf(text, ", %" G_GINT64_FORMAT "x", get_number(row, "count"));
-	if (get_number(row, "pid"))
+	g_string_append_printf(text, ", %" G_GINT64_FORMAT "x", fsg_json_get_number(row, "count"));
+	if (fsg_json_get_number(row, "pid"))
 		g_string_append_printf(text, ", last by pid %" G_GINT64_FORMAT,
-				       get_number(row, "pid"));
+				       fsg_json_get_number(row, "pid"));
 	g_string_append_c(text, '\n');
 }
 
 static void add_denials(GString *text, JsonObject *denials)
 {
-	JsonArray *rows = get_array(denials, "rows");
+	JsonArray *rows = fsg_json_get_array(denials, "rows");
 	guint count = rows ? json_array_get_length(rows) : 0;
 	guint first = count > DENIALS_SHOWN ? count - DENIALS_SHOWN : 0;
 
 	g_string_append_printf(text, "  denials      %" G_GINT64_FORMAT,
-			       get_number(denials, "total"));
-	add_counts(text, get_object(denials, "by_reason"));
+			       fsg_json_get_number(denials, "total"));
+	add_counts(text, fsg_json_get_object(denials, "by_reason"));
 	if (first > 0)
 		g_string_append_printf(text, "    (the last %d; --json has more)\n", DENIALS_SHOWN);
 	for (guint i = first; i < count; i++) {
@@ -198,45 +148,47 @@ static void add_denials(GString *text, JsonObject *denials)
 
 static void add_serving(GString *text, JsonObject *view)
 {
-	JsonObject *cache = get_object(view, "cache"), *fds = get_object(view, "fds");
-	JsonObject *passthrough = get_object(view, "passthrough");
-	JsonObject *requests = get_object(view, "requests");
-	g_autofree char *version = get_text(view, "version");
-	g_autofree char *links = get_text(view, "links");
-	g_autofree char *mode = get_text(cache, "mode");
-	g_autofree char *reason = get_text(passthrough, "reason");
+	JsonObject *cache = fsg_json_get_object(view, "cache"),
+		   *fds = fsg_json_get_object(view, "fds");
+	JsonObject *passthrough = fsg_json_get_object(view, "passthrough");
+	JsonObject *requests = fsg_json_get_object(view, "requests");
+	g_autofree char *version = fsg_json_dup_text(view, "version");
+	g_autofree char *links = fsg_json_dup_text(view, "links");
+	g_autofree char *mode = fsg_json_dup_text(cache, "mode");
+	g_autofree char *reason = fsg_json_dup_text(passthrough, "reason");
 	bool is_on = get_flag(passthrough, "on");
 
 	g_string_append_printf(text, "  gateway      pid %d, version %s, up ",
-			       (int)get_number(view, "pid"), version ? version : "?");
-	add_duration(text, get_number(view, "up_ms"));
-	g_string_append_printf(text, ", %d threads\n", (int)get_number(view, "threads"));
-	add_mounts(text, get_array(view, "mounts"));
-	add_writable(text, get_array(view, "writable"));
+			       (int)fsg_json_get_number(view, "pid"), version ? version : "?");
+	add_duration(text, fsg_json_get_number(view, "up_ms"));
+	g_string_append_printf(text, ", %d threads\n", (int)fsg_json_get_number(view, "threads"));
+	add_mounts(text, fsg_json_get_array(view, "mounts"));
+	add_writable(text, fsg_json_get_array(view, "writable"));
 	g_string_append_printf(text, "  links        %s\n", links ? links : "?");
 	g_string_append_printf(text, "  cache        %s, %d ms\n", mode ? mode : "?",
-			       (int)get_number(cache, "timeout_ms"));
+			       (int)fsg_json_get_number(cache, "timeout_ms"));
 	g_string_append_printf(text, "  passthrough  %s%s%s\n", is_on ? "on" : "off",
 			       !reason ? ""
 			       : is_on ? ", "
 				       : ": ",
 			       reason ? reason : "");
-	g_string_append_printf(text,
-			       "  inodes       %" G_GINT64_FORMAT
-			       ", of which %d open; %d of %d files open\n",
-			       get_number(view, "inodes"), (int)get_number(fds, "cached"),
-			       (int)get_number(fds, "files"), (int)get_number(fds, "files_most"));
+	g_string_append_printf(
+		text,
+		"  inodes       %" G_GINT64_FORMAT ", of which %d open; %d of %d files open\n",
+		fsg_json_get_number(view, "inodes"), (int)fsg_json_get_number(fds, "cached"),
+		(int)fsg_json_get_number(fds, "files"),
+		(int)fsg_json_get_number(fds, "files_most"));
 	g_string_append_printf(text, "  requests     %" G_GINT64_FORMAT, sum(requests));
 	add_counts(text, requests);
-	add_denials(text, get_object(view, "denials"));
+	add_denials(text, fsg_json_get_object(view, "denials"));
 }
 
 char *fsg_status_text(JsonObject *view)
 {
 	GString *text = g_string_new(NULL);
-	g_autofree char *mountpoint = get_text(view, "mountpoint");
-	g_autofree char *state = get_text(view, "state");
-	g_autofree char *reason = get_text(view, "reason");
+	g_autofree char *mountpoint = fsg_json_dup_text(view, "mountpoint");
+	g_autofree char *state = fsg_json_dup_text(view, "state");
+	g_autofree char *reason = fsg_json_dup_text(view, "reason");
 
 	g_string_append_printf(text, "%s: %s%s%s\n", mountpoint ? mountpoint : "?",
 			       state ? state : "?", reason ? ": " : "", reason ? reason : "");

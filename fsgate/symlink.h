@@ -16,9 +16,10 @@
 
 #include "fsgate/view.h"
 
-/* The text to give out for a link. The caller frees. -EACCES: it leaves the view. -ELOOP: more than 40
+/* The text to give out for a link. The caller frees. *ret_once: it has to be asked for each time, for what it says is
+ * noted, or another link may get its number. -EACCES: it leaves the view. -ELOOP: more than 40
  * links on the way, or the mount denies links. */
-int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text);
+int fsg_link_text(FsgView *view, FsgInode *link, char **ret_text, bool *ret_once);
 
 /* Makes st_size of a link that of the text given out, where that is another one. */
 void fsg_link_adjust_size(FsgView *view, FsgInode *link, struct stat *st);

@@ -9,6 +9,7 @@ struct FsgTold {
 	unsigned int recent_most, lasting_most;
 	GQueue recent;	     /* FsgToldItem, by until_us */
 	GHashTable *lasting; /* FsgToldItem, by (dir, name) */
+	GHashTable *links;   /* gint64 */
 };
 
 static guint item_hash(gconstpointer data)
@@ -44,6 +45,7 @@ FsgTold *fsg_told_new(unsigned int recent_most, unsigned int lasting_most)
 	told->recent_most = recent_most;
 	told->lasting_most = lasting_most;
 	told->lasting = g_hash_table_new_full(item_hash, item_equal, g_free, NULL);
+	told->links = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	return told;
 }
 
@@ -53,6 +55,7 @@ void fsg_told_free(FsgTold *told)
 		return;
 	g_queue_clear_full(&told->recent, g_free);
 	g_hash_table_unref(told->lasting);
+	g_hash_table_unref(told->links);
 	pthread_mutex_destroy(&told->lock);
 	g_free(told);
 }
@@ -114,6 +117,45 @@ bool fsg_told_add_lasting(FsgTold *told, uint64_t dir, const char *name)
 	if (!fits)
 		g_free(item);
 	return known || fits;
+}
+
+void fsg_told_add_link(FsgTold *told, uint64_t link)
+{
+	gint64 *key = g_new(gint64, 1);
+
+	*key = (gint64)link;
+	pthread_mutex_lock(&told->lock);
+	g_hash_table_add(told->links, key);
+	pthread_mutex_unlock(&told->lock);
+}
+
+GArray *fsg_told_take_links(FsgTold *told)
+{
+	GArray *links = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+	GHashTableIter iter;
+	gpointer key;
+
+	pthread_mutex_lock(&told->lock);
+	g_hash_table_iter_init(&iter, told->links);
+	while (g_hash_table_iter_next(&iter, &key, NULL)) {
+		uint64_t link = (uint64_t) * (const gint64 *)key;
+
+		g_array_append_val(links, link);
+	}
+	g_hash_table_remove_all(told->links);
+	pthread_mutex_unlock(&told->lock);
+	return links;
+}
+
+bool fsg_told_is_clear(FsgTold *told)
+{
+	bool clear;
+
+	pthread_mutex_lock(&told->lock);
+	drop_ended(told, g_get_monotonic_time());
+	clear = told->recent.length == 0 && g_hash_table_size(told->links) == 0;
+	pthread_mutex_unlock(&told->lock);
+	return clear;
 }
 
 GPtrArray *fsg_told_take_recent(FsgTold *told)

@@ -1,10 +1,10 @@
 /* What the kernel was told and may still believe, as far as the inode table does not know it: so that everything
  * that is believed can be taken back.
  *
- * Two lists. `recent`: whatever is believed for a short time only, in the order of its end. `lasting`: names that
+ * Three lists. `recent`: whatever is believed for a short time only, in the order of its end. `lasting`: names that
  * are believed until they are taken back and that no inode's hint leads to: missing ones, and further
- * names of hard-linked files. Both are bounded; what has no room must not be believed. Any thread at once; the
- * lock is a leaf. */
+ * names of hard-linked files. Both are bounded; what has no room must not be believed. `links`: links whose text is to be
+ * asked for again. Any thread at once; the lock is a leaf. */
 #pragma once
 
 #include <glib.h>
@@ -34,6 +34,14 @@ bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t
 void fsg_told_add_moved(FsgTold *told, uint64_t dir, const char *name);
 /* Notes a name that is believed until it is taken back. false: there is no room. */
 bool fsg_told_add_lasting(FsgTold *told, uint64_t dir, const char *name);
+
+/* Notes a link whose text the kernel was given and is not to keep. */
+void fsg_told_add_link(FsgTold *told, uint64_t link);
+/* All of them (uint64_t), and none are noted afterwards. The caller frees with g_array_unref. */
+GArray *fsg_told_take_links(FsgTold *told);
+
+/* There are neither recent items nor links. */
+bool fsg_told_is_clear(FsgTold *told);
 
 /* All items of a list, which is empty afterwards; of `recent` those that are still believed. The caller frees with
  * g_ptr_array_unref. */

@@ -5,6 +5,7 @@
 #include "fsgate/answers.h"
 #include "fsgate/door-socket.h"
 #include "fsgate/door.h"
+#include "fsgate/events.h"
 
 #include <errno.h>
 
@@ -41,7 +42,8 @@ int fsg_view_door_open(FsgView *view, FsgSession *session, int take_dirfd, const
 	door->dirfd = take_dirfd;
 	door->mount = fsg_view_mount_find(path);
 	r = door->mount ? fsg_door_listen(door->dirfd, door->mount, &door->ino) : -ENOENT;
-	if (r >= 0 && (r = fsg_door_open(r, -1, fsg_answer, &door->answers, &door->door)) < 0)
+	if (r >= 0 && (r = fsg_door_open(r, -1, fsg_events_wake_fd(view->events), fsg_answer,
+					 &door->answers, &door->door)) < 0)
 		fsg_door_remove(door->dirfd, door->mount, door->ino);
 	if (r < 0) {
 		door_free(door);
@@ -54,7 +56,8 @@ int fsg_view_door_open(FsgView *view, FsgSession *session, int take_dirfd, const
 int fsg_view_door_serve(FsgView *view, FsgSession *session, int control_fd, FsgViewDoor **ret_door)
 {
 	FsgViewDoor *door = door_new(view, session);
-	int r = fsg_door_open(-1, control_fd, fsg_answer, &door->answers, &door->door);
+	int r = fsg_door_open(-1, control_fd, fsg_events_wake_fd(view->events), fsg_answer,
+			      &door->answers, &door->door);
 
 	if (r < 0) {
 		door_free(door);

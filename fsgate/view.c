@@ -1,91 +1,21 @@
 /* One view while it is served; see view.h. */
 #include "fsgate/view.h"
 
-#include "fsgate/boundary.h"
-
 #include "common/errno-util.h"
 #include "common/fd-util.h"
 #include "common/path-util.h"
+#include "common/view-host-ids.h"
+#include "fsgate/boundary.h"
+#include "fsgate/change.h"
+#include "fsgate/client.h"
 #include "fsgate/invalidate.h"
 #include "fsgate/locks.h"
 #include "fsgate/odd-dirs.h"
 #include "fsgate/twins.h"
 
-#include <fnmatch.h>
 #include <glib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-typedef struct {
-	dev_t dev;
-	ino_t ino;
-} FsgHostId;
-
-static guint host_id_hash(gconstpointer data)
-{
-	const FsgHostId *id = data;
-
-	return (guint)(id->ino * 2654435761u ^ id->dev);
-}
-
-static gboolean host_id_equal(gconstpointer a, gconstpointer b)
-{
-	const FsgHostId *x = a, *y = b;
-
-	return x->dev == y->dev && x->ino == y->ino;
-}
-
-static void pin(FsgView *view, dev_t dev, ino_t ino)
-{
-	FsgHostId *id = g_new(FsgHostId, 1);
-
-	*id = (FsgHostId){ .dev = dev, .ino = ino };
-	g_hash_table_add(view->pinned, id);
-}
-
-/* The mounted object and every directory above it. More than the ancestors inside other mounts, but
- * what lies outside all mounts is never met, and this way no two sets have to be compared. */
-static int pin_with_ancestors(FsgView *view, const char *host_path, struct stat *ret_st)
-{
-	struct stat st, above;
-	FD_AUTO fd = open(host_path, O_PATH | O_CLOEXEC);
-
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return -errno;
-	*ret_st = st;
-	pin(view, st.st_dev, st.st_ino);
-	if (!S_ISDIR(st.st_mode)) {
-		g_autofree char *real = NULL;
-		g_autofree char *dir = NULL;
-		char link[FD_PROC_PATH_SIZE];
-
-		fd_proc_path(fd, link);
-		real = g_file_read_link(link, NULL);
-		if (!real)
-			return -EIO;
-		dir = g_path_get_dirname(real);
-		fd_close(&fd);
-		fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st) != 0)
-			return -errno;
-		pin(view, st.st_dev, st.st_ino);
-	}
-	for (;;) {
-		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-		/* A directory that we may not search: no mount of this user's lies above it either. */
-		if (up < 0)
-			return errno == EACCES ? 0 : -errno;
-		fd_close(&fd);
-		fd = up;
-		if (fstat(fd, &above) != 0)
-			return -errno;
-		if (above.st_dev == st.st_dev && above.st_ino == st.st_ino)
-			return 0;
-		st = above;
-		pin(view, st.st_dev, st.st_ino);
-	}
-}
 
 static void note_device(FsgView *view, dev_t dev)
 {
@@ -105,8 +35,9 @@ static int collect_host_ids(FsgView *view, char **reterr_message)
 		if (entry->kind != VIEW_ENTRY_MOUNT)
 			continue;
 		note_device(view, entry->dev);
-		pin(view, entry->dev, entry->ino);
-		if ((r = pin_with_ancestors(view, entry->host_path, &st)) < 0) {
+		view_host_ids_add(view->pinned, entry->dev, entry->ino);
+		if ((r = view_host_ids_add_with_ancestors(view->pinned, entry->host_path, &st)) <
+		    0) {
 			g_autofree char *path = path_escape(entry->host_path);
 
 			*reterr_message = g_strdup_printf("mount %s: \"%s\": %s", entry->view_path,
@@ -119,26 +50,20 @@ static int collect_host_ids(FsgView *view, char **reterr_message)
 
 void fsg_view_add_odd_dir(FsgView *view, dev_t dev, ino_t ino)
 {
-	FsgHostId *id = g_new(FsgHostId, 1);
-
-	*id = (FsgHostId){ .dev = dev, .ino = ino };
-	g_hash_table_add(view->odd_dirs, id);
+	view_host_ids_add(view->odd_dirs, dev, ino);
 }
 
 bool fsg_view_is_odd_dir(const FsgView *view, dev_t dev, ino_t ino)
 {
-	const FsgHostId id = { .dev = dev, .ino = ino };
-
-	return g_hash_table_contains(view->odd_dirs, &id);
+	return view_host_ids_have(view->odd_dirs, dev, ino);
 }
 
 /* A workspace that is a home directory contains the state directory, and so the private files of every other
  * session of this user. */
 static int shut_off(FsgView *view, const char *private_dir, char **reterr_message)
 {
-	FsgHostId *id;
 	struct stat st;
-	int r = pin_with_ancestors(view, private_dir, &st);
+	int r = view_host_ids_add_with_ancestors(view->pinned, private_dir, &st);
 
 	if (r < 0) {
 		g_autofree char *path = path_escape(private_dir);
@@ -147,18 +72,14 @@ static int shut_off(FsgView *view, const char *private_dir, char **reterr_messag
 			g_strdup_printf("state directory \"%s\": %s", path, errno_text(-r));
 		return r;
 	}
-	id = g_new(FsgHostId, 1);
-	*id = (FsgHostId){ .dev = st.st_dev, .ino = st.st_ino };
-	g_hash_table_add(view->private_dirs, id);
+	view_host_ids_add(view->private_dirs, st.st_dev, st.st_ino);
 	fsg_view_find_odd_parent(view, private_dir);
 	return 0;
 }
 
 bool fsg_view_is_private(const FsgView *view, dev_t dev, ino_t ino)
 {
-	const FsgHostId id = { .dev = dev, .ino = ino };
-
-	return g_hash_table_contains(view->private_dirs, &id);
+	return view_host_ids_have(view->private_dirs, dev, ino);
 }
 
 /* Fds are shared out once: half of what the hard limit allows for open files, a quarter, at most 16384,
@@ -201,19 +122,24 @@ int fsg_view_new(ViewPlan *take_plan, const FsgViewConfig *config, FsgView **ret
 
 	view->plan = take_plan;
 	view->devices = g_array_new(FALSE, FALSE, sizeof(dev_t));
-	view->pinned = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
-	view->private_dirs = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
-	view->odd_dirs = g_hash_table_new_full(host_id_hash, host_id_equal, g_free, NULL);
+	view->pinned = view_host_ids_new();
+	view->private_dirs = view_host_ids_new();
+	view->odd_dirs = view_host_ids_new();
 	view->mountpoint = g_strdup(config->mountpoint);
 	view->original_links = config->original_links;
 	view->shown_uid = config->shown_uid;
 	view->shown_gid = config->shown_gid;
 	view->maps_one_id = config->maps_one_id;
 	view->kernel_decides = config->kernel_decides;
+	view->is_for_one_exec = config->is_for_one_exec;
 	view->denials = fsg_denials_new();
+	view->changes = fsg_changes_new(view);
+	view->events = fsg_events_new();
 	fsg_stats_init(&view->stats);
-	if (take_plan->presentation == VIEW_FOR_SANDBOX)
+	if (take_plan->presentation == VIEW_FOR_SANDBOX) {
 		view->boundary = fsg_boundary_new();
+		view->clients = fsg_clients_new();
+	}
 	view->locks = fsg_locks_new();
 	view->proc_fd = fd_open_proc();
 	r = view->proc_fd;
@@ -249,10 +175,13 @@ void fsg_view_free(FsgView *view)
 		return;
 	fsg_locks_free(view->locks);
 	fsg_invalidate_free(view->invalidate);
+	fsg_changes_free(view->changes);
 	fsg_inode_table_free(view->inodes);
 	fsg_handle_budget_free(view->handles);
 	fsg_denials_free(view->denials);
+	fsg_events_free(view->events);
 	fsg_boundary_free(view->boundary);
+	fsg_clients_free(view->clients);
 	fsg_view_tree_free(view->root);
 	if (view->anchors)
 		g_ptr_array_unref(view->anchors);
@@ -268,9 +197,7 @@ void fsg_view_free(FsgView *view)
 
 bool fsg_view_is_pinned(const FsgView *view, dev_t dev, ino_t ino)
 {
-	const FsgHostId id = { .dev = dev, .ino = ino };
-
-	return g_hash_table_contains(view->pinned, &id);
+	return view_host_ids_have(view->pinned, dev, ino);
 }
 
 /* The device's place in the table, not its number, which another boot may change. A device that is not
@@ -323,8 +250,5 @@ bool fsg_view_hides(FsgView *view, FsgInode *dir, const char *name)
 	if (!dir->anchor || !dir->anchor->hide)
 		return false;
 	path = path_in_anchor(view, dir, name);
-	for (const char *const *glob = dir->anchor->hide; *glob; glob++)
-		if (fnmatch(*glob, path, FNM_PATHNAME) == 0)
-			return true;
-	return false;
+	return view_anchor_hides(dir->anchor, path);
 }

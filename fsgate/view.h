@@ -14,6 +14,9 @@
 typedef struct FsgDevice FsgDevice;
 typedef struct FsgPassthrough FsgPassthrough;
 typedef struct FsgBoundary FsgBoundary;
+typedef struct FsgChanges FsgChanges;
+typedef struct FsgClients FsgClients;
+typedef struct FsgEvents FsgEvents;
 typedef struct FsgInvalidate FsgInvalidate;
 
 typedef struct {
@@ -27,12 +30,15 @@ typedef struct {
 	FsgDenials *denials;
 	FsgStats stats;
 	FsgBoundary *boundary; /* of a session's view only; else NULL */
+	FsgClients *clients;   /* likewise */
+	FsgChanges *changes;
+	FsgEvents *events;
 	struct FsgLocks *locks;
-	/* Of FsgHostId: mounted host objects and what is above them, which may not move. */
+	/* view-host-ids: mounted host objects and what is above them, which may not move. */
 	GHashTable *pinned;
-	/* Of FsgHostId: directories of ours, which no view enters. */
+	/* Likewise: directories of ours, which no view enters. */
 	GHashTable *private_dirs;
-	/* Of FsgHostId: see fsg_view_is_odd_dir(). */
+	/* Likewise: see fsg_view_is_odd_dir(). */
 	GHashTable *odd_dirs;
 	/* Of dev_t, in the order of the table: an inode number's first part. */
 	GArray *devices;
@@ -42,11 +48,13 @@ typedef struct {
 	uid_t shown_uid;     /* the session's user, as ids of the mount's user namespace */
 	gid_t shown_gid;
 	bool maps_one_id; /* no other id has a mapping where the view is mounted: all are shown so */
-	bool kernel_decides; /* mounted with default_permissions: by the modes and ACLs shown */
-	int lease_waits;     /* threads that wait for a lease; atomic */
+	bool is_for_one_exec; /* a session's that ends with its first command */
+	bool kernel_decides;  /* mounted with default_permissions: by the modes and ACLs shown */
+	int lease_waits;      /* threads that wait for a lease; atomic */
 	struct fuse_session *fuse; /* who serves it; borrowed, set when that is made */
 	bool has_near;		   /* two mounts lie in one file system of the host */
 	bool has_twins;		   /* and one of them in the other, or they are the same */
+	bool caches_links; /* the kernel keeps their texts, until it is told; set with the session's first request */
 	FsgInvalidate *invalidate; /* what the kernel believes; owned */
 } FsgView;
 
@@ -57,6 +65,7 @@ typedef struct {
 	gid_t shown_gid;
 	bool maps_one_id;
 	bool kernel_decides;
+	bool is_for_one_exec;
 	const char *private_dir; /* the state directory, or NULL */
 } FsgViewConfig;
 

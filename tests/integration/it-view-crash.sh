@@ -238,6 +238,29 @@ expect_status 1 sh -c "ulimit -n 128; exec $FSGATE mount --workspace ws mnt"
 expect_one_line err
 expect_match err 'limit of open files \(128\) is too low'
 
+echo "--- a start that is asking when the gateway is killed"
+expect_status 0 "$FSGATE" mount --workspace ws mnt
+gateway=$(gateway_of "$V")
+kill -STOP "$gateway"
+"$FSGATE" mount --workspace ws mnt >asking 2>&1 &
+asking=$!
+test_pids+=("$asking")
+# Its probe is a child that sleeps in the kernel, as long as nobody answers.
+probe_waits() {
+  local child
+
+  child=$(cat "/proc/$asking/task/$asking/children" 2>/dev/null) && [ -n "$child" ] &&
+    grep -qs '^State:.[SD]' "/proc/${child% }/status"
+}
+check "it asks" wait_for 1 probe_waits
+kill -KILL "$gateway"
+result=0
+wait "$asking" || result=$?
+check_equal "it takes the dead view over" "$result" 0
+[ "$result" = 0 ] || sed 's/^/  | /' asking
+check "and serves it" test -d "$V/workspace"
+expect_status 0 "$FSGATE" unmount mnt
+
 echo "--- forty starts, every third ended by SIGKILL"
 for ((i = 1; i <= 40; i++)); do
   run "$FSGATE" mount --workspace ws mnt

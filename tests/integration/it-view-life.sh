@@ -175,6 +175,24 @@ hold sh -c "exec 3<'$V/workspace/new
 line' && echo in && exec sleep 100"
 busy 'open file /workspace/new.x0aline'
 let_go
+# The command itself, and whoever started it there, are not named to be ended.
+from_inside() {
+  local what=$1
+  shift
+  expect_status 1 "$@"
+  expect_one_line err
+  check_equal "one in the view is told so: $what" "$err" \
+    "stella-fsgate: unmount: \"$V\": you are in the view ($what); leave it first, or use --lazy"
+  check "it is still mounted" is_mounted
+}
+from_inside 'working directory /workspace/src' sh -c "cd '$V/workspace/src' && '$FSGATE' unmount '$V'; exit \$?"
+from_inside 'working directory /' sh -c "cd '$V' && '$FSGATE' unmount .; exit \$?"
+from_inside 'open file /workspace/f' sh -c "'$FSGATE' unmount '$V' <'$V/workspace/f'"
+expect_status 0 sh -c "cd '$V/workspace' && cd / && '$FSGATE' unmount '$V'"
+mount_view
+expect_status 0 sh -c "cd '$V/workspace' && '$FSGATE' unmount --lazy '$V'"
+check_not "--lazy takes it off from inside" is_mounted
+mount_view
 # One that only has the same path in another mount namespace holds another mount.
 hold unshare -m --propagation private sh -c "cd $V/workspace && echo in && exec sleep 100"
 expect_status 0 "$FSGATE" unmount "$V"

@@ -88,6 +88,14 @@ check "renamed" mv "$V/workspace/made" "$V/workspace/made2"
 check "and removed" rm "$V/workspace/made2"
 check "a dangling link inside may be created through" sh -c "echo made >$V/workspace/dangling"
 check_equal "in the place that it names" "$(cat ws/not-there-yet)" made
+ln -s ../workspace/no-dir/x ws/through-nothing
+ln -s ../workspace/no-dir/../y ws/back-from-nothing
+ln -s ../workspace/no-file/ ws/to-a-directory
+check_equal "but not below what is absent" "$(error_of touch "$V/workspace/through-nothing")" "No such file or directory"
+check_equal "nor back from there" "$(error_of touch "$V/workspace/back-from-nothing")" "No such file or directory"
+check_equal "nor is a file made where a directory is meant" "$(error_of sh -c ": >$V/workspace/to-a-directory")" \
+  "$(error_of sh -c ": >ws/no-file/")"
+check_not "nothing of these is made" ls -d ws/no-dir ws/y ws/no-file
 check_equal "the outside is as it was" "$(cat outside/secret; ls outside)" "$(printf 'secret\nsecret')"
 
 echo "--- between mounts"
@@ -207,6 +215,10 @@ bad 1 'symbolic link' mount --workspace ws "$tmp/mntlink"
 echo '{"version": 1, "filesystem": {"working_dir": "/workspace", "hide": ["x"]}}' >policy.json
 sed "s|\"filesystem\": {|\"filesystem\": {\"workspace_root\": \"$tmp/ws\", |" policy.json >deny.json
 bad 125 'filesystem.hide: not implemented yet' mount --policy deny.json "$V"
+echo '{"version": 1, "filesystem": {"working_dir": "/a", "mounts": [
+  {"host_path": "'"$tmp"'/ws", "view_path": "/a", "access": "rw"},
+  {"host_path": "'"$tmp"'/user", "view_path": "/b", "access": "rw", "quota_files": 5}]}}' >quota.json
+bad 125 'filesystem.mounts\[1\].quota_files: not implemented yet' mount --policy quota.json "$V"
 mount_view --workspace ws
 expect_status 1 "$FSGATE" mount --workspace user "$V"
 expect_match err 'a view is mounted there already'

@@ -18,10 +18,11 @@ set -Eeuo pipefail
 : "${STELLA_TEST_TOOLS:?run this test through meson test}"
 : "${STELLA_TEST_BUILD:?run this test through meson test}"
 
-# STELLA_TEST_ISOLATED is that pid 1's own: a test that runs another one makes a new one.
+# STELLA_TEST_ISOLATED is that pid 1's own: a test that runs another one makes a new one. What was ignored by whom the test
+# was started (nohup) would be by all that it starts.
 if [ "$(id -u)" = 0 ] && [ "${STELLA_TEST_ISOLATED:-}" != "$$" ]; then
   exec unshare --mount --pid --fork --kill-child=KILL --mount-proc --propagation private \
-    env STELLA_TEST_ISOLATED=1 bash "$0" "$@"
+    env --default-signal=HUP,INT,QUIT,PIPE,TERM STELLA_TEST_ISOLATED=1 bash "$0" "$@"
 fi
 
 export LC_ALL=C.UTF-8
@@ -154,6 +155,20 @@ expect_one_line() {
   else
     fail "$1 is not one line" "$(tail -n 20 "$file")"
   fi
+}
+
+# sanitized PROGRAM: whether it was built with a sanitizer, which needs memory and libraries of its own.
+sanitized() {
+  grep -aqE '__(asan|tsan)_init' "$1"
+}
+
+# without_bwrap: from here on this host has none, so that nothing runs commands where fsgate cannot. For root, in the
+# test's own mount namespace.
+without_bwrap() {
+  local program
+  for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap; do
+    [ ! -x "$program" ] || mount --bind /dev/null "$program"
+  done
 }
 
 # wait_for SECONDS COMMAND...: until the command succeeds; fails when it has not by then.

@@ -1,6 +1,7 @@
 /* request: from the place that refuses, over the reply, to what is recorded. */
 #include "fsgate/refusal.h"
 
+#include "fsgate/events.h"
 #include "fsgate/ops.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ static int set_up(void **state)
 	};
 	f->view.inodes = fsg_inode_table_new(&f->root, 8);
 	f->view.denials = fsg_denials_new();
+	f->view.events = fsg_events_new();
 	fsg_stats_init(&f->view.stats);
 	f->request = (FsgAsked){
 		.view = &f->view,
@@ -53,6 +55,7 @@ static int tear_down(void **state)
 
 	fsg_inode_table_free(f->view.inodes);
 	fsg_denials_free(f->view.denials);
+	fsg_events_free(f->view.events);
 	g_ptr_array_unref(f->root.children);
 	g_free(f);
 	return 0;

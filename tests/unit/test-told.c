@@ -75,12 +75,42 @@ static void a_lasting_name_is_kept_once_for_each_directory(void **state)
 	fsg_told_free(told);
 }
 
+static void links_are_taken_once(void **state)
+{
+	FsgTold *told = fsg_told_new(4, 4);
+
+	(void)state;
+	assert_true(fsg_told_is_clear(told));
+	for (int round = 0; round < 2; round++) {
+		g_autoptr(GArray) links = NULL;
+		g_autoptr(GArray) none = NULL;
+		uint64_t sum = 0;
+
+		fsg_told_add_link(told, UINT64_MAX);
+		fsg_told_add_link(told, 7);
+		fsg_told_add_link(told, UINT64_MAX);
+		assert_false(fsg_told_is_clear(told));
+		links = fsg_told_take_links(told);
+		assert_int_equal(links->len, 2);
+		for (guint i = 0; i < links->len; i++)
+			sum += g_array_index(links, uint64_t, i);
+		assert_int_equal(sum, 6);
+		none = fsg_told_take_links(told);
+		assert_int_equal(none->len, 0);
+		assert_true(fsg_told_is_clear(told));
+	}
+	assert_true(fsg_told_add_recent(told, 1, "a", 2, false));
+	assert_false(fsg_told_is_clear(told));
+	fsg_told_free(told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recent_items_come_in_order),
 		cmocka_unit_test(what_has_no_room_is_not_believed),
 		cmocka_unit_test(a_lasting_name_is_kept_once_for_each_directory),
+		cmocka_unit_test(links_are_taken_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
