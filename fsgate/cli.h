@@ -17,7 +17,9 @@ void fsg_cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 int fsg_cmd_mount(int argc, char **argv);
 int fsg_cmd_unmount(int argc, char **argv);
 int fsg_cmd_status(int argc, char **argv);
+int fsg_cmd_events(int argc, char **argv);
 int fsg_cmd_check(int argc, char **argv);
+int fsg_cmd_resolve(int argc, char **argv);
 /* For the executor only: serves one sandbox's view over a control socket. */
 int fsg_cmd_serve(int argc, char **argv);
 

@@ -21,6 +21,15 @@ static const char unmount_help[] = "      end a view; --lazy also one that is in
 static const char status_help[] =
 	"      what a view holds, how it is used and what it has refused; all of yours by default\n"
 	"        --json         as one JSON object (see the manual page)\n";
+static const char events_help[] =
+	"      what a view has refused lately and what was changed through it\n"
+	"        --json         a JSON object a line (see the manual page)\n"
+	"        --follow       go on, as it happens, until the view ends\n";
+static const char resolve_help[] =
+	"      where a path leads in that view: as a host path (strict: links are refused), and "
+	"opened\n"
+	"        --write        to change it, or to make it\n"
+	"        --json         as one JSON object (see the manual page)\n";
 static const char check_help[] = "      validate, and print what the view would hold\n";
 
 static const struct {
@@ -34,6 +43,9 @@ static const struct {
 	  true },
 	{ "unmount", fsg_cmd_unmount, "[--lazy] MOUNTPOINT", unmount_help, false },
 	{ "status", fsg_cmd_status, "[--json] [MOUNTPOINT]", status_help, false },
+	{ "events", fsg_cmd_events, "[--json] [--follow] MOUNTPOINT", events_help, false },
+	{ "resolve", fsg_cmd_resolve, "[--write] [--json] [policy options] PATH...", resolve_help,
+	  true },
 	{ "check", fsg_cmd_check, "[policy options]", check_help, true },
 	{ "serve", fsg_cmd_serve, NULL, NULL, false },
 };
