@@ -150,14 +150,8 @@ static int enter_scope(ChildSetup *child)
 
 static int load_seccomp(ChildSetup *child)
 {
-	const void *code[EXR_SECCOMP_PROGRAMS];
-	size_t size[EXR_SECCOMP_PROGRAMS];
-
-	for (size_t i = 0; i < EXR_SECCOMP_PROGRAMS; i++) {
-		code[i] = wire_text(child->plan, child->plan->seccomp_code[i]);
-		size[i] = child->plan->seccomp_size[i];
-	}
-	return exr_seccomp_load(code, size);
+	return exr_seccomp_load(wire_text(child->plan, child->plan->seccomp_code),
+				child->plan->seccomp_size);
 }
 
 static const struct {

@@ -181,10 +181,8 @@ static int build(Builder *builder, const ViewPlan *view, const ExrIdentity *iden
 	frame.session_dir = add_text(builder, exr_state_dir_path(builder->state));
 	frame.rows = sizeof frame;
 	frame.row_count = builder->rows->len;
-	for (size_t i = 0; i < EXR_SECCOMP_PROGRAMS; i++) {
-		frame.seccomp_code[i] = add_bytes(builder, seccomp->code[i], seccomp->size[i]);
-		frame.seccomp_size[i] = (uint32_t)seccomp->size[i];
-	}
+	frame.seccomp_code = add_bytes(builder, seccomp->code, seccomp->size);
+	frame.seccomp_size = (uint32_t)seccomp->size;
 	frame.size = (uint32_t)(builder->text_base + builder->text->len);
 	all = assemble(builder, &frame);
 	r = io_memfd_new("stella-plan", all->data, all->len);

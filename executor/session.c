@@ -105,7 +105,7 @@ static int await_init(ExrSession *session, WireType type, int plan_fd, int *ret_
 /* Compiled while the gateway starts: both take some milliseconds. */
 static int build_seccomp(ExrSession *session, ExrError *error)
 {
-	int r = session->seccomp.code[0] ? 0 : exr_seccomp_build(&session->seccomp);
+	int r = session->seccomp.code ? 0 : exr_seccomp_build(&session->seccomp);
 
 	if (r < 0)
 		return exr_error_set(error, "setup-failed", "seccomp", -r,

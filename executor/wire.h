@@ -88,8 +88,8 @@ typedef struct {
 	uint32_t view_path;
 	uint32_t rows;
 	uint32_t row_count;
-	uint32_t seccomp_code[EXR_SECCOMP_PROGRAMS];
-	uint32_t seccomp_size[EXR_SECCOMP_PROGRAMS];
+	uint32_t seccomp_code;
+	uint32_t seccomp_size;
 } WirePlan;
 
 #define WIRE_MAX_LIMITS 4

@@ -33,7 +33,7 @@ static void entry_free(gpointer data)
 
 static int make(void **state)
 {
-	static guint64 code[EXR_SECCOMP_PROGRAMS] = { 1, 2 };
+	static guint64 code[] = { 1, 2 };
 	Setup *setup = g_new0(Setup, 1);
 	ExrError error = { 0 };
 
@@ -44,10 +44,7 @@ static int make(void **state)
 	assert_int_equal(exr_state_dir_new(&setup->identity, false, &setup->state, &error), 0);
 	setup->view.policy = &setup->policy;
 	setup->view.entries = g_ptr_array_new_with_free_func(entry_free);
-	for (size_t i = 0; i < EXR_SECCOMP_PROGRAMS; i++) {
-		setup->seccomp.code[i] = &code[i];
-		setup->seccomp.size[i] = sizeof code[i];
-	}
+	setup->seccomp = (ExrSeccomp){ .code = code, .size = sizeof code };
 	*state = setup;
 	return 0;
 }
@@ -155,19 +152,17 @@ static void what_a_mount_would_cover_is_put_on_top(void **state)
 				  "view usr/local\n");
 }
 
-static void programs_of_the_filter_are_aligned_and_whole(void **state)
+static void the_filter_is_aligned_and_whole(void **state)
 {
 	Setup *setup = *state;
 	g_autofree WirePlan *plan = NULL;
 
 	add(setup, VIEW_ENTRY_POINT, "/proc", NULL);
 	plan = plan_of(setup);
-	for (size_t i = 0; i < EXR_SECCOMP_PROGRAMS; i++) {
-		assert_int_equal(plan->seccomp_code[i] % 8, 0);
-		assert_int_equal(plan->seccomp_size[i], setup->seccomp.size[i]);
-		assert_memory_equal((char *)plan + plan->seccomp_code[i], setup->seccomp.code[i],
-				    setup->seccomp.size[i]);
-	}
+	assert_int_equal(plan->seccomp_code % 8, 0);
+	assert_int_equal(plan->seccomp_size, setup->seccomp.size);
+	assert_memory_equal((char *)plan + plan->seccomp_code, setup->seccomp.code,
+			    setup->seccomp.size);
 }
 
 static void a_point_that_nobody_knows_is_an_error(void **state)
@@ -189,7 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(only_what_the_gateway_cannot_serve_is_mounted),
 		TEST(what_a_mount_would_cover_is_put_on_top),
-		TEST(programs_of_the_filter_are_aligned_and_whole),
+		TEST(the_filter_is_aligned_and_whole),
 		TEST(a_point_that_nobody_knows_is_an_error),
 	};
 

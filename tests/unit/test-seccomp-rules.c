@@ -1,8 +1,8 @@
-/* seccomp-filter: what the two programs answer, by a small interpreter of the kernel's BPF subset.
+/* seccomp-filter: what the program answers, by a small interpreter of the kernel's BPF subset.
  *
  * Every number, and the values of arguments at their edges and at random, against a model that is
  * written another way. Nothing is called, so that reboot and the like can be among them; that the
- * kernel understands the programs as the interpreter does is for test-seccomp-filter.c. */
+ * kernel understands it as the interpreter does is for test-seccomp-filter.c. */
 #include "executor/seccomp-filter.h"
 #include "executor/seccomp-table.h"
 
@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -77,16 +78,13 @@ static uint32_t run_program(const struct sock_filter *code, size_t length,
 		case BPF_ALU | BPF_AND | BPF_K:
 			a &= insn->k;
 			continue;
-		case BPF_JMP | BPF_JA:
-			pc += insn->k;
-			continue;
 		case BPF_RET | BPF_K:
 			return insn->k;
 		case BPF_JMP | BPF_JEQ | BPF_K:
 			taken = a == insn->k;
 			break;
-		case BPF_JMP | BPF_JGT | BPF_K:
-			taken = a > insn->k;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			taken = a & insn->k;
 			break;
 		case BPF_JMP | BPF_JGE | BPF_K:
 			taken = a >= insn->k;
@@ -103,18 +101,8 @@ static uint32_t run_program(const struct sock_filter *code, size_t length,
 static uint32_t answer(uint32_t arch, int number, uint64_t arg0, uint64_t arg1, uint64_t arg2)
 {
 	struct seccomp_data data = { .nr = number, .arch = arch, .args = { arg0, arg1, arg2 } };
-	uint32_t strictest = ALLOWED;
 
-	for (size_t i = 0; i < EXR_SECCOMP_PROGRAMS; i++) {
-		uint32_t one = run_program(filter.code[i],
-					   filter.size[i] / sizeof(struct sock_filter), &data);
-
-		/* the order of strictness is that of signed numbers */
-		if ((int32_t)(one & SECCOMP_RET_ACTION_FULL) <
-		    (int32_t)(strictest & SECCOMP_RET_ACTION_FULL))
-			strictest = one;
-	}
-	return strictest;
+	return run_program(filter.code, filter.size / sizeof(struct sock_filter), &data);
 }
 
 static uint32_t native(int number, uint64_t arg0, uint64_t arg1, uint64_t arg2)
@@ -315,6 +303,28 @@ static void the_limits_of_init_are_out_of_reach(void **state)
 	}
 }
 
+/* Process 1 is one of the user's. */
+static void the_whole_user_is_not_slowed_down(void **state)
+{
+	static const struct {
+		int call;
+		uint64_t which, user;
+	} calls[] = {
+		{ SYS_setpriority, 3, PRIO_USER },
+		{ SYS_ioprio_set, 4, 3 /* IOPRIO_WHO_USER */ },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+		for (uint64_t which = 0; which < calls[i].which; which++) {
+			uint32_t expected = which == calls[i].user ? REFUSED(EPERM) : ALLOWED;
+			uint64_t high = which | UINT64_C(1) << 40;
+
+			assert_int_equal(native(calls[i].call, which, 0, 0), expected);
+			assert_int_equal(native(calls[i].call, high, 1000, 0), expected);
+		}
+}
+
 static void only_three_terminal_ioctls_are_refused(void **state)
 {
 	(void)state;
@@ -338,12 +348,21 @@ static uint32_t socket_model(uint32_t family, uint32_t type, uint32_t protocol)
 	case AF_INET:
 		return (type & 0xf) == SOCK_PACKET ? REFUSED(EAFNOSUPPORT) : ALLOWED;
 	case AF_NETLINK:
-		/* above 31 the kernel has nothing */
-		return protocol == NETLINK_ROUTE || protocol > 31 ? ALLOWED
-								  : REFUSED(EPROTONOSUPPORT);
+		return protocol == NETLINK_ROUTE ? ALLOWED : REFUSED(EPROTONOSUPPORT);
 	default:
-		return family > 63 ? ALLOWED : REFUSED(EAFNOSUPPORT);
+		return REFUSED(EAFNOSUPPORT);
 	}
+}
+
+static void what_was_compiled_beforehand_is_what_would_be_now(void **state)
+{
+	ExrSeccomp now = { 0 };
+
+	(void)state;
+	assert_int_equal(exr_seccomp_compile(&now), 0);
+	assert_int_equal(filter.size, now.size);
+	assert_memory_equal(filter.code, now.code, now.size);
+	exr_seccomp_clear(&now);
 }
 
 static void sockets_are_judged_by_family_and_protocol(void **state)
@@ -378,7 +397,9 @@ int main(void)
 		cmocka_unit_test(a_foreign_architecture_is_killed_whatever_the_call),
 		cmocka_unit_test(arguments_are_judged_by_the_bits_that_the_kernel_uses),
 		cmocka_unit_test(the_limits_of_init_are_out_of_reach),
+		cmocka_unit_test(the_whole_user_is_not_slowed_down),
 		cmocka_unit_test(only_three_terminal_ioctls_are_refused),
+		cmocka_unit_test(what_was_compiled_beforehand_is_what_would_be_now),
 		cmocka_unit_test(sockets_are_judged_by_family_and_protocol),
 	};
 
