@@ -1,9 +1,32 @@
 /* The error of a start; see error.h. */
 #include "executor/error.h"
 
+#include "common/policy.h"
+#include "executor/hints.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+const char *const exr_error_codes[] = {
+	"policy-invalid",
+	"policy-unsupported",
+	"request-invalid",
+	"host-unsupported",
+	"limit-unenforceable",
+	"state-dir-failed",
+	"gateway-failed",
+	"namespace-failed",
+	"rootfs-failed",
+	"setup-failed",
+	"cwd-invalid",
+	"program-not-found",
+	"program-not-executable",
+	"session-closed",
+	"internal",
+	"policy-incompatible",
+	NULL,
+};
 
 void exr_error_clear(ExrError *error)
 {
@@ -29,6 +52,16 @@ int exr_error_set(ExrError *error, const char *code, const char *stage, int errn
 	return errnum > 0 ? -errnum : -EINVAL;
 }
 
+int exr_error_set_policy(ExrError *error, int r, const char *message)
+{
+	bool is_first = !error->code;
+
+	r = exr_error_set(error, "policy-invalid", "policy", -r, "%s", message);
+	if (is_first)
+		error->key = policy_message_key(message);
+	return r;
+}
+
 void exr_error_set_hint(ExrError *error, const char *format, ...)
 {
 	va_list args;
@@ -38,4 +71,12 @@ void exr_error_set_hint(ExrError *error, const char *format, ...)
 	va_start(args, format);
 	error->hint = g_strdup_vprintf(format, args);
 	va_end(args);
+}
+
+void exr_error_set_known_hint(ExrError *error)
+{
+	const char *hint = error->stage ? exr_hint(error->stage, error->errnum) : NULL;
+
+	if (hint)
+		exr_error_set_hint(error, "%s", hint);
 }

@@ -3,8 +3,11 @@
 
 #include <glib.h>
 
-/* code: one word of the published, closed list in executor/README.md ("program-not-found",
- * "policy-invalid", "gateway-failed", "namespace-failed", ...). stage: the step that failed ("policy",
+/* The published, closed list of codes, ending with NULL; README.md says what each means, and
+ * result.schema.json repeats it. A word is never changed; new ones are added at the end. */
+extern const char *const exr_error_codes[];
+
+/* code: one word of that list. stage: the step that failed ("policy",
  * "gateway", "uid-map", "mount-proc", "seccomp", "exec", ...). Both static storage. The rest is owned;
  * key and hint may be NULL. */
 typedef struct {
@@ -23,4 +26,9 @@ void exr_error_clear(ExrError *error);
  * Returns -errnum, or -EINVAL when errnum is 0, so that it can be the last word of a function. */
 int exr_error_set(ExrError *error, const char *code, const char *stage, int errnum,
 		  const char *format, ...) G_GNUC_PRINTF(5, 6);
+/* "policy-invalid" at stage "policy", for what policy.h and view-plan.h say: r is what they returned, and the key is the one
+ * that the message begins with. The same return. */
+int exr_error_set_policy(ExrError *error, int r, const char *message);
 void exr_error_set_hint(ExrError *error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* The hint for its stage and errno, if there is one and it has none yet; see hints.h. */
+void exr_error_set_known_hint(ExrError *error);

@@ -6,6 +6,10 @@
 
 static const ExrStageInfo stages[_EXR_STAGE_N] = {
 	[EXR_STAGE_NONE] = { "init", "internal", "the sandbox ended unexpectedly" },
+	[EXR_STAGE_VERSION] = { "init-version", "host-unsupported",
+				"stella-sandbox-init is of another version than stella-exec" },
+	[EXR_STAGE_CGROUP_NAMESPACE] = { "cgroup-namespace", "namespace-failed",
+					 "cannot make the sandbox's cgroup namespace" },
 	[EXR_STAGE_KEEP_CAPS] = { "keep-caps", "namespace-failed",
 				  "cannot keep capabilities in the new user namespace" },
 	[EXR_STAGE_START_INIT] = { "start-init", "internal", "cannot start stella-sandbox-init" },
@@ -38,6 +42,7 @@ static const ExrStageInfo stages[_EXR_STAGE_N] = {
 				  "cannot make the namespaces of the command" },
 	[EXR_STAGE_PAYLOAD] = { "payload", "internal", "the command's request is damaged" },
 	[EXR_STAGE_EXEC_PROC] = { "exec-proc", "setup-failed", "cannot mount the command's /proc" },
+	[EXR_STAGE_TERMINAL] = { "terminal", "setup-failed", "cannot make the command's terminal" },
 	[EXR_STAGE_FORK] = { "fork", "setup-failed", "cannot make the command's process" },
 	[EXR_STAGE_STDIO] = { "stdio", "setup-failed",
 			      "cannot set the command's stdin and outputs" },

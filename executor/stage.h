@@ -4,7 +4,9 @@
 
 typedef enum {
 	EXR_STAGE_NONE,
+	EXR_STAGE_VERSION, /* keeps its number: it is told to supervisors of other versions */
 	/* making the session */
+	EXR_STAGE_CGROUP_NAMESPACE,
 	EXR_STAGE_KEEP_CAPS,
 	EXR_STAGE_START_INIT,
 	EXR_STAGE_PLAN,
@@ -28,6 +30,7 @@ typedef enum {
 	EXR_STAGE_EXEC_INIT,
 	EXR_STAGE_PAYLOAD,
 	EXR_STAGE_EXEC_PROC,
+	EXR_STAGE_TERMINAL,
 	EXR_STAGE_FORK,
 	EXR_STAGE_STDIO,
 	EXR_STAGE_NEW_SESSION,
