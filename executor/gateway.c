@@ -42,7 +42,8 @@ static int start_process(ExrGateway *gateway, ExrError *error)
 				     errno_text(-r));
 	gateway->control = control_socket_new(pair[0]);
 	theirs = pair[1];
-	r = exr_spawn(program, argv, (const char *const *)env, theirs, &gateway->process);
+	r = exr_spawn(program, argv, (const char *const *)env, theirs, -1,
+		      &gateway->process);
 	if (r < 0) {
 		exr_error_set(error, CODE, "gateway", -r, "cannot start \"%s\": %s", program,
 			      errno_text(-r));

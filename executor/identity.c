@@ -73,3 +73,15 @@ ExrIdentity exr_identity_choose(uid_t inside)
 	identity.lent = true;
 	return identity;
 }
+
+ExrIdentity exr_identity_own(void)
+{
+	return (ExrIdentity){ .inside = geteuid(),
+			      .outside_uid = geteuid(),
+			      .outside_gid = getegid() };
+}
+
+bool exr_identity_is_own(const ExrIdentity *identity)
+{
+	return identity->lent && identity->outside_uid != NOBODY;
+}

@@ -18,5 +18,11 @@ typedef struct {
  * namespace that maps little), it is the supervisor's own user. */
 ExrIdentity exr_identity_choose(uid_t inside);
 
+/* The supervisor itself, where nobody is lent anything. */
+ExrIdentity exr_identity_own(void);
+
+/* Whether the outside user is this session's alone, but for a chance of one in 65,536. */
+bool exr_identity_is_own(const ExrIdentity *identity);
+
 /* Whether an id map (the text of /proc/PID/uid_map) covers id on its inner side. */
 bool exr_identity_map_covers(const char *map, unsigned int id);

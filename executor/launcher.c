@@ -103,7 +103,8 @@ static _Noreturn void init_child(const char *program, char *const *env, int sock
 	(void)setsid();
 	if ((r = init_fds(socket)) < 0)
 		child_fail(socket, EXR_STAGE_START_INIT, r);
-	exr_signals_to_default();
+	if ((r = exr_signals_to_default()) < 0)
+		child_fail(socket, EXR_STAGE_START_INIT, r);
 	execve(program, argv, env);
 	child_fail(socket, EXR_STAGE_START_INIT, -errno);
 }

@@ -106,21 +106,28 @@ int packet_receive(int fd, int timeout_ms, WireMessage *ret_message, int *ret_fd
 	};
 	int fds[WIRE_MAX_FDS];
 	size_t fd_count;
+	bool reset = false;
 	ssize_t size;
 	int r;
 
 	if ((r = wait_readable(fd, timeout_ms)) < 0)
 		return r;
-	do
-		size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-	while (size < 0 && errno == EINTR);
+	/* An end that is closed with messages unread in it is told once, before what it has sent itself: that may be
+	 * why it closed. */
+	while ((size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC)) < 0) {
+		if (errno != EINTR && (errno != ECONNRESET || reset))
+			break;
+		reset |= errno == ECONNRESET;
+	}
 	if (size < 0)
-		return errno == ECONNRESET ? -EPIPE : -errno;
+		return -errno;
 	fd_count = take_fds(&header, fds);
-	r = size == 0 ? -EPIPE : 0;
+	r = size > 0 ? 0 : reset ? -ECONNRESET : -EPIPE;
 	if (size > 0 && (size != sizeof message || message.magic != WIRE_MAGIC ||
-			 (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))))
+			 (header.msg_flags & MSG_TRUNC)))
 		r = -EBADMSG;
+	else if (size > 0 && (header.msg_flags & MSG_CTRUNC))
+		r = -EMFILE; /* we have room for all that fit a message, so that the kernel had none for one */
 	if (r < 0 || !ret_fds) {
 		for (size_t i = 0; i < fd_count; i++)
 			fd_close(&fds[i]);

@@ -2,7 +2,6 @@
 #include "executor/spawn.h"
 
 #include "common/fd-util.h"
-#include "common/io-util.h"
 #include "common/syscall-wrap.h"
 
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -18,6 +18,7 @@
 #define HIGH_FD	   10
 #define CONTROL_FD 3
 
+/* For one that has failed already to be gone. */
 #define EXEC_TIMEOUT_MS 10000
 
 void exr_signals_block_all(void *ret_mask)
@@ -33,17 +34,33 @@ void exr_signals_restore(const void *mask)
 	pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
-void exr_signals_to_default(void)
+/* What a terminal has sent to the group that we were in until a moment ago was not meant for us: ignoring a
+ * signal forgets those that wait. */
+static void forget_keys(void)
+{
+	static const int keys[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP };
+
+	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+		(void)signal(keys[i], SIG_IGN);
+}
+
+int exr_signals_to_default(void)
 {
 	struct sigaction standard;
 	sigset_t none;
 
+	forget_keys();
 	memset(&standard, 0, sizeof standard);
 	standard.sa_handler = SIG_DFL;
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &standard, NULL);
+	for (int sig = 1; sig < NSIG; sig++) {
+		/* Two have no disposition, and libc keeps some for itself and refuses them. */
+		if (sig == SIGKILL || sig == SIGSTOP || (sig > SIGSYS && sig < SIGRTMIN))
+			continue;
+		if (sigaction(sig, &standard, NULL) != 0)
+			return -errno;
+	}
 	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	return sigprocmask(SIG_SETMASK, &none, NULL) != 0 ? -errno : 0;
 }
 
 int exr_socketpair(int type, int ret_fds[static 2])
@@ -95,8 +112,9 @@ int exr_wait_readable(int fd, int timeout_ms)
 
 char **exr_spawn_env(void)
 {
+	/* G_SLICE: ThreadSanitizer does not see that glib's own allocator gives memory to another thread. */
 	static const char *const passed[] = { "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",
-					      "UBSAN_OPTIONS" };
+					      "UBSAN_OPTIONS", "G_SLICE" };
 	GPtrArray *env = g_ptr_array_new();
 
 	g_ptr_array_add(env, g_strdup("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
@@ -113,10 +131,19 @@ char **exr_spawn_env(void)
 }
 
 /* Between the clone and execve: only system calls. */
-static int child_fds(int control_fd)
+static int take_leash(int leash_fd)
+{
+	if (dup2(leash_fd, STDIN_FILENO) < 0 || fcntl(STDIN_FILENO, F_SETOWN, getpid()) < 0 ||
+	    fcntl(STDIN_FILENO, F_SETSIG, SIGCONT) < 0 || fcntl(STDIN_FILENO, F_SETFL, O_ASYNC) < 0)
+		return -errno;
+	return 0;
+}
+
+static int child_fds(int control_fd, int leash_fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int high = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, HIGH_FD);
+	int r;
 
 	if (high < 0)
 		return -errno;
@@ -130,24 +157,35 @@ static int child_fds(int control_fd)
 		return -errno;
 	if (control_fd >= 0 && dup2(control_fd, CONTROL_FD) < 0)
 		return -errno;
+	if (leash_fd >= 0 && (r = take_leash(leash_fd)) < 0)
+		return r;
 	return sys_close_range(control_fd >= 0 ? CONTROL_FD + 1 : CONTROL_FD, ~0u,
 			       CLOSE_RANGE_CLOEXEC);
 }
 
-static _Noreturn void child(const char *path, const char *const *argv, const char *const *env,
-			    int control_fd, int status_fd)
-{
-	int r;
+typedef struct {
+	const char *path;
+	const char *const *argv;
+	const char *const *env;
+	int control_fd;
+	int leash_fd;
+	int *result; /* in memory that the child shares also where it is a copy of us (ThreadSanitizer) */
+} Child;
 
-	(void)setsid();
-	r = child_fds(control_fd);
+static int child(void *data)
+{
+	const Child *child = data;
+	int r = setsid() < 0 ? -errno : child_fds(child->control_fd, child->leash_fd);
+
+	if (r == 0)
+		r = exr_signals_to_default();
 	if (r == 0) {
-		exr_signals_to_default();
 		/* execve takes pointers to what it does not change. */
-		execve(path, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
+		execve(child->path, (char *const *)(uintptr_t)child->argv,
+		       (char *const *)(uintptr_t)child->env);
 		r = -errno;
 	}
-	(void)!write(status_fd, &r, sizeof r);
+	*child->result = r;
 	_exit(127);
 }
 
@@ -159,41 +197,36 @@ static int high_copy(int fd)
 }
 
 int exr_spawn(const char *path, const char *const *argv, const char *const *env, int control_fd,
-	      ExrProcess *ret_process)
+	      int leash_fd, ExrProcess *ret_process)
 {
 	ExrProcess process = EXR_NO_PROCESS;
+	Child started = {
+		.path = path, .argv = argv, .env = env, .control_fd = -1, .leash_fd = -1
+	};
 	FD_AUTO control = -1;
-	FD_AUTO status_read = -1;
-	FD_AUTO status_write = -1;
+	FD_AUTO leash = -1;
 	sigset_t mask;
-	int pipe_fds[2], result = 0;
+	int *result, r;
 
-	if (control_fd >= 0 && (control = high_copy(control_fd)) < 0)
+	if (control_fd >= 0 && (started.control_fd = control = high_copy(control_fd)) < 0)
 		return control;
-	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+	if (leash_fd >= 0 && (started.leash_fd = leash = high_copy(leash_fd)) < 0)
+		return leash;
+	result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (result == MAP_FAILED)
 		return -errno;
-	status_read = pipe_fds[0];
-	status_write = high_copy(pipe_fds[1]);
-	fd_close(&pipe_fds[1]);
-	if (status_write < 0)
-		return status_write;
+	started.result = result;
 	exr_signals_block_all(&mask);
-	process.pid = sys_clone3(CLONE_PIDFD, SIGCHLD, &process.pidfd);
-	if (process.pid == 0)
-		child(path, argv, env, control, status_write);
+	process.pid = sys_clone_until_exec(CLONE_PIDFD, child, &started, &process.pidfd);
 	exr_signals_restore(&mask);
+	r = *result;
+	(void)munmap(result, sizeof *result);
 	if (process.pid < 0)
 		return process.pid;
-	fd_close(&status_write);
-	/* The end of file means that execve happened. It has a deadline because a process that another
-	 * thread forks at this moment holds a copy of the pipe. */
-	if (exr_wait_readable(status_read, EXEC_TIMEOUT_MS) < 0)
-		result = -ETIMEDOUT;
-	else
-		(void)io_read_all(status_read, &result, sizeof result);
-	if (result < 0) {
+	if (r < 0) {
 		(void)exr_process_end(&process, 0, EXEC_TIMEOUT_MS);
-		return result;
+		return r;
 	}
 	*ret_process = process;
 	return 0;

@@ -19,9 +19,13 @@ typedef struct {
 
 /* Executes path (absolute) in a session of its own: stdin is /dev/null, stdout and stderr are the caller's
  * stderr, control_fd (borrowed; -1: none) is fd 3, nothing else is open. Returns 0 once the program
- * runs, or -errno, also that of execve. */
+ * runs, or -errno, also that of execve.
+ *
+ * leash_fd (borrowed; -1: none), a pipe to which nothing is written, is its stdin instead: when the other end is
+ * closed, be it by the caller's death, a program that is stopped gets SIGCONT, and so comes to see the end of its
+ * control socket. */
 int exr_spawn(const char *path, const char *const *argv, const char *const *env, int control_fd,
-	      ExrProcess *ret_process);
+	      int leash_fd, ExrProcess *ret_process);
 
 /* What a program of ours gets as its environment: fixed, but for the options of sanitizers. NULL-ended;
  * g_strfreev. */
@@ -40,8 +44,8 @@ int exr_wait_readable(int fd, int timeout_ms);
 /* A pair of close-on-exec sockets, both above 2. 0 or -errno. */
 int exr_socketpair(int type, int ret_fds[static 2]);
 
-/* In a child of a raw clone: signals of the parent neither reach its handlers nor get lost. */
+/* Around a raw clone: signals neither reach our handlers in the child nor get lost. */
 void exr_signals_block_all(void *ret_mask);
 void exr_signals_restore(const void *mask);
-/* In the child, before execve: defaults, none blocked. */
-void exr_signals_to_default(void);
+/* In the child, in a session of its own, before execve: defaults, none blocked. 0 or -errno. */
+int exr_signals_to_default(void);

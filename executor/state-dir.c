@@ -10,14 +10,15 @@
 #include "common/fd-util.h"
 #include "common/io-util.h"
 #include "common/private-dir.h"
+#include "common/runtime-dir.h"
+#include "executor/cgroup.h"
+#include "executor/session-id.h"
 #include "executor/spawn.h"
 
 #include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #define CODE	    "state-dir-failed"
@@ -29,6 +30,8 @@
 /* Dead sessions removed by one start; the next start takes the rest. */
 #define SWEEP_MAX	      32
 #define FUSERMOUNT_TIMEOUT_MS 5000
+/* For the last processes of all of them to leave their cgroups. */
+#define CGROUP_TIMEOUT_US 500000
 
 struct ExrStateDir {
 	char *id;
@@ -39,27 +42,13 @@ struct ExrStateDir {
 	int lock_fd; /* -1 until there is something to remove */
 };
 
-static char *find_state_dir(void)
-{
-	const char *given = g_getenv("STELLA_STATE_DIR");
-	const char *xdg = g_getenv("XDG_STATE_HOME");
-
-	if (given && *given)
-		return g_strdup(given);
-	if (geteuid() == 0)
-		return g_strdup("/var/lib/stella");
-	if (xdg && g_path_is_absolute(xdg))
-		return g_build_filename(xdg, "stella", NULL);
-	return g_build_filename(g_get_home_dir(), ".local/state/stella", NULL);
-}
-
 static int set_error(ExrError *error, int r, const char *path)
 {
 	return exr_error_set(error, CODE, STAGE, -r, "state directory \"%s\": %s", path,
 			     errno_text(-r));
 }
 
-static char *find_fusermount(void)
+char *exr_find_fusermount(void)
 {
 	static const char *const places[] = { "/usr/bin/fusermount3", "/bin/fusermount3",
 					      "/usr/local/bin/fusermount3" };
@@ -81,12 +70,12 @@ int exr_state_dir_detach(const char *path)
 		return 0;
 	if (errno != EPERM)
 		return errno == EINVAL || errno == ENOENT ? 0 : -errno; /* not mounted */
-	program = find_fusermount();
+	program = exr_find_fusermount();
 	if (!program)
 		return -ENOENT;
 	const char *const argv[] = { program, "-u", "-z", "-q", "--", path, NULL };
 	env = exr_spawn_env();
-	if ((r = exr_spawn(program, argv, (const char *const *)env, -1, &process)) < 0)
+	if ((r = exr_spawn(program, argv, (const char *const *)env, -1, -1, &process)) < 0)
 		return r;
 	return exr_process_end(&process, FUSERMOUNT_TIMEOUT_MS, FUSERMOUNT_TIMEOUT_MS);
 }
@@ -111,9 +100,12 @@ static int take_common_lock(const char *state, int *ret_fd)
 }
 
 /* The directory of a session whose lock we hold. An O_PATH open asks a mounted gateway nothing, which
- * may be dead or hang. */
-static void remove_session(int sessions_fd, const char *sessions, const char *id)
+ * may be dead or hang. While a cgroup still has processes, the record of it has to stay, and with it all of this,
+ * for a later start. */
+static void remove_session(int sessions_fd, const char *sessions, const char *id,
+			   gint64 deadline_us)
 {
+	g_autofree char *cgroups = g_build_filename(sessions, id, EXR_STATE_DIR_CGROUPS, NULL);
 	g_autofree char *view = g_build_filename(sessions, id, "view", NULL);
 	g_autofree char *lock = g_strconcat(id, LOCK_SUFFIX, NULL);
 	FD_AUTO mountpoint = open(view, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -122,8 +114,13 @@ static void remove_session(int sessions_fd, const char *sessions, const char *id
 		fd_close(&mountpoint);
 		(void)exr_state_dir_detach(view);
 	}
-	if (io_remove_tree(sessions_fd, id) == 0)
-		(void)unlinkat(sessions_fd, lock, 0);
+	if (exr_cgroup_remove_recorded(cgroups, id, deadline_us) < 0)
+		return;
+	/* Twice: one interruption should not leave it to the next start. */
+	for (int tries = 0; tries < 2; tries++)
+		if (io_remove_tree(sessions_fd, id) == 0 &&
+		    (unlinkat(sessions_fd, lock, 0) == 0 || errno == ENOENT))
+			return;
 }
 
 typedef struct {
@@ -150,15 +147,6 @@ static size_t find_dead(int sessions_fd, const char *sessions, DeadSession dead[
 		count++;
 	}
 	return count;
-}
-
-static char *new_id(void)
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof random, 0) != sizeof random)
-		return NULL;
-	return g_strdup_printf("sandbox-%016" G_GINT64_MODIFIER "x", (guint64)random);
 }
 
 /* Makes and locks the lock file, then the directory. */
@@ -217,6 +205,7 @@ static int make(ExrStateDir *dir, const char *state, bool with_user, const ExrId
 	DeadSession dead[SWEEP_MAX];
 	FD_AUTO common = -1;
 	size_t dead_count;
+	gint64 deadline_us;
 	int r;
 
 	if ((r = private_dir_ensure(state)) < 0 || (r = private_dir_ensure(dir->sessions)) < 0)
@@ -229,8 +218,9 @@ static int make(ExrStateDir *dir, const char *state, bool with_user, const ExrId
 	dead_count = find_dead(dir->sessions_fd, dir->sessions, dead);
 	r = make_locked(dir);
 	fd_close(&common);
+	deadline_us = g_get_monotonic_time() + CGROUP_TIMEOUT_US;
 	for (size_t i = 0; i < dead_count; i++) {
-		remove_session(dir->sessions_fd, dir->sessions, dead[i].id);
+		remove_session(dir->sessions_fd, dir->sessions, dead[i].id, deadline_us);
 		fd_close(&dead[i].lock_fd);
 		g_free(dead[i].id);
 	}
@@ -240,26 +230,25 @@ static int make(ExrStateDir *dir, const char *state, bool with_user, const ExrId
 int exr_state_dir_new(const ExrIdentity *identity, bool with_user, ExrStateDir **ret_dir,
 		      ExrError *reterr_error)
 {
-	g_autofree char *state = find_state_dir();
+	g_autofree char *state = runtime_dir_state();
 	g_autoptr(ExrStateDir) dir = g_new0(ExrStateDir, 1);
 	int r;
 
 	dir->sessions_fd = dir->lock_fd = -1;
 	dir->root = g_strdup(state);
 	dir->sessions = g_build_filename(state, "sessions", NULL);
-	dir->id = new_id();
+	dir->id = exr_session_id_new();
 	if (!dir->id)
 		return set_error(reterr_error, -EIO, state);
 	dir->path = g_build_filename(dir->sessions, dir->id, NULL);
 	if (!g_path_is_absolute(state)) {
 		r = set_error(reterr_error, -EINVAL, state);
-		exr_error_set_hint(reterr_error, "STELLA_STATE_DIR has to be an absolute path");
+		exr_error_set_known_hint(reterr_error);
 		return r;
 	}
 	if ((r = make(dir, state, with_user, identity)) < 0) {
 		r = set_error(reterr_error, r, state);
-		exr_error_set_hint(reterr_error,
-				   "STELLA_STATE_DIR names another directory, of your own, for it");
+		exr_error_set_known_hint(reterr_error);
 		return r;
 	}
 	*ret_dir = g_steal_pointer(&dir);
@@ -271,7 +260,8 @@ void exr_state_dir_free(ExrStateDir *dir)
 	if (!dir)
 		return;
 	if (dir->lock_fd >= 0)
-		remove_session(dir->sessions_fd, dir->sessions, dir->id);
+		remove_session(dir->sessions_fd, dir->sessions, dir->id,
+			       g_get_monotonic_time() + CGROUP_TIMEOUT_US);
 	fd_close(&dir->lock_fd);
 	fd_close(&dir->sessions_fd);
 	g_free(dir->path);

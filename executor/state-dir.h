@@ -2,7 +2,8 @@
  *
  *   STATE/lock               held while sessions are listed or a new one appears
  *   STATE/sessions/ID.lock   held by the session's owner for as long as it lives
- *   STATE/sessions/ID/       tmp, var-tmp, user: directories of the sandbox's user; view: a mountpoint
+ *   STATE/sessions/ID/       tmp, var-tmp, user: directories of the sandbox's user; view: a mountpoint; cgroups: the
+ *                            record of the session's cgroups, which go with the directory (cgroup.h)
  *
  * STATE is STELLA_STATE_DIR, for root /var/lib/stella, otherwise XDG_STATE_HOME/stella
  * (~/.local/state/stella). All of it is 0700. */
@@ -13,6 +14,8 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+
+#define EXR_STATE_DIR_CGROUPS "cgroups"
 
 typedef struct ExrStateDir ExrStateDir;
 
@@ -34,3 +37,6 @@ char *exr_state_dir_join(const ExrStateDir *dir, const char *name);
 /* Takes a FUSE mount off path (fusermount3 when we are not root), lazily. Best effort: 0, or -errno when
  * it is still there. */
 int exr_state_dir_detach(const char *path);
+
+/* fusermount3, which is looked for in fixed places only; NULL when there is none. The caller frees. */
+char *exr_find_fusermount(void);

@@ -117,6 +117,35 @@ static void packet_arrives_whole_with_its_fds(void **state)
 	assert_int_equal(packet_send(b, &message, NULL, 0), -EPIPE);
 }
 
+/* An end that closes with something unread in it says so: after what it had said itself. */
+static void an_end_that_has_not_read_all_is_told_apart(void **state)
+{
+	WireMessage message = { .type = WIRE_GO, .value = 1 }, got;
+
+	(void)state;
+	for (int c = 0; c < 4; c++) {
+		const bool reads_all = c % 2 == 0, speaks = c < 2;
+		FD_AUTO a = -1;
+		FD_AUTO b = -1;
+		int pair[2];
+
+		assert_int_equal(exr_socketpair(SOCK_SEQPACKET, pair), 0);
+		a = pair[0];
+		b = pair[1];
+		assert_int_equal(packet_send(a, &message, NULL, 0), 0);
+		if (reads_all)
+			assert_int_equal(packet_receive(b, 1000, &got, NULL, NULL), 0);
+		if (speaks)
+			assert_int_equal(packet_send(b, &message, NULL, 0), 0);
+		fd_close(&b);
+		/* Its words, with which the kernel's are taken. */
+		if (speaks)
+			assert_int_equal(packet_receive(a, 1000, &got, NULL, NULL), 0);
+		assert_int_equal(packet_receive(a, 1000, &got, NULL, NULL),
+				 reads_all || speaks ? -EPIPE : -ECONNRESET);
+	}
+}
+
 static void what_is_no_message_is_refused(void **state)
 {
 	WireMessage message = { .type = WIRE_GO }, got;
@@ -148,15 +177,35 @@ static void spawned_program_is_waited_for_and_killed(void **state)
 	ExrProcess process = EXR_NO_PROCESS;
 
 	(void)state;
-	assert_int_equal(exr_spawn("/no/such/program", quick, env, -1, &process), -ENOENT);
+	assert_int_equal(exr_spawn("/no/such/program", quick, env, -1, -1, &process), -ENOENT);
 	assert_int_equal(exr_process_wait(&process, 0), 0);
-	assert_int_equal(exr_spawn("/bin/true", quick, env, -1, &process), 0);
+	assert_int_equal(exr_spawn("/bin/true", quick, env, -1, -1, &process), 0);
 	assert_int_equal(exr_process_wait(&process, 5000), 0);
 	assert_int_equal(process.pidfd, -1);
-	assert_int_equal(exr_spawn("/bin/sleep", slow, env, -1, &process), 0);
+	assert_int_equal(exr_spawn("/bin/sleep", slow, env, -1, -1, &process), 0);
 	assert_int_equal(exr_process_wait(&process, 10), -ETIMEDOUT);
 	assert_int_equal(exr_process_end(&process, 0, 5000), 0);
 	assert_int_equal(process.pidfd, -1);
+}
+
+static void last_words_arrive_though_something_was_unread(void **state)
+{
+	WireMessage failed = { .type = WIRE_FAILED,
+			       .stage = EXR_STAGE_START_INIT,
+			       .errnum = ENOENT };
+	WireMessage plan = { .type = WIRE_PLAN }, got;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(exr_socketpair(SOCK_SEQPACKET, pair), 0);
+	assert_int_equal(packet_send(pair[0], &plan, NULL, 0), 0);
+	assert_int_equal(packet_send(pair[1], &failed, NULL, 0), 0);
+	fd_close(&pair[1]);
+	assert_int_equal(packet_receive(pair[0], 1000, &got, NULL, NULL), 0);
+	assert_int_equal(got.type, WIRE_FAILED);
+	assert_int_equal(got.errnum, ENOENT);
+	assert_int_equal(packet_receive(pair[0], 1000, &got, NULL, NULL), -EPIPE);
+	fd_close(&pair[0]);
 }
 
 int main(void)
@@ -167,8 +216,10 @@ int main(void)
 		cmocka_unit_test(every_stage_has_a_row_of_its_own),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(packet_arrives_whole_with_its_fds),
+		cmocka_unit_test(an_end_that_has_not_read_all_is_told_apart),
 		cmocka_unit_test(what_is_no_message_is_refused),
 		cmocka_unit_test(spawned_program_is_waited_for_and_killed),
+		cmocka_unit_test(last_words_arrive_though_something_was_unread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
