@@ -33,6 +33,9 @@
 #define LIMIT_OUTPUT_BYTES_MIN	   1
 #define LIMIT_OUTPUT_BYTES_MAX	   (1024ull * 1024 * 1024)
 #define LIMIT_OUTPUT_BYTES_DEFAULT (10ull * 1024 * 1024)
+/* Bytes of the file that holds the whole of one output: disk of the host, which no quota of the session's
+ * guards. */
+#define LIMIT_SPILL_BYTES (1024ull * 1024 * 1024)
 /* Requests of one view that wait for a lock; each costs less than 1 KiB here, and some in the kernel. */
 #define LIMIT_LOCK_WAITS 1024
 /* Locked byte ranges of one view. The kernel goes through all of a file for each lock: 0.2 ms for as many. */
