@@ -53,6 +53,8 @@
 /* Rows of the gateway's record of denials. Equal ones share a row; past this the row that was touched least
  * recently goes, and is counted as dropped. */
 #define LIMIT_DENIALS 256
+/* Denials of one command that the log tells one by one; the rest is one number. */
+#define LIMIT_DENIALS_LOGGED 16
 /* Bytes kept of a denial's path or link text, with the NUL: a path of the view has no bound of its own. */
 #define LIMIT_DENIAL_PATH_BYTES LIMIT_PATH_BYTES
 /* Bytes of what an exec's end tells of its denials, and again of its changes; both together fit a line of the control socket. */

@@ -25,7 +25,9 @@ const char *policy_options_help(void)
 	       "                        deny: none in a mounted directory does\n"
 	       "  --cache MODE          auto (default): host-side changes show within a second;\n"
 	       "                        strict: at once; exclusive: only the view writes\n"
-	       "  --limit NAME=VALUE    output_bytes, file_size_bytes, open_files or cpu_seconds;\n"
-	       "                        sizes take K, M and G\n"
+	       "  --limit NAME=VALUE    output_bytes, tail_bytes, file_size_bytes, open_files, "
+	       "cpu_seconds,\n"
+	       "                        memory_bytes, processes (sizes take K, M and G); "
+	       "spill=true, required=true\n"
 	       "  --backend NAME        what runs commands: only fsgate at present\n";
 }

@@ -17,26 +17,6 @@ static bool uses_network_timeout(const StellaPolicy *policy)
 	return policy->network_timeout_ms != 0;
 }
 
-static bool uses_tail(const StellaPolicy *policy)
-{
-	return policy->limits.tail_bytes != 0;
-}
-
-static bool uses_spill(const StellaPolicy *policy)
-{
-	return policy->limits.spill;
-}
-
-static bool uses_memory(const StellaPolicy *policy)
-{
-	return policy->limits.memory_bytes != 0;
-}
-
-static bool uses_processes(const StellaPolicy *policy)
-{
-	return policy->limits.processes != 0;
-}
-
 static bool is_cow(const PolicyMount *mount)
 {
 	return mount->access == STELLA_MOUNT_COW;
@@ -60,10 +40,6 @@ static const struct {
 	{ "filesystem.hide", uses_hide },
 	{ "filesystem.protect", uses_protect },
 	{ "network.timeout_ms", uses_network_timeout },
-	{ "limits.tail_bytes", uses_tail },
-	{ "limits.spill", uses_spill },
-	{ "limits.memory_bytes", uses_memory },
-	{ "limits.processes", uses_processes },
 };
 
 /* The same of a mount. */

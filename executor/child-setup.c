@@ -1,20 +1,23 @@
 /* The command's process between its birth and execve: what makes it harmless.
  *
- * It starts as a copy of exec init, with every capability of the session's user namespace, and ends as
- * the program, with none. Each step is one function that returns 0 or -errno; the first that
+ * It starts as a copy of exec init, which has given up its capabilities by then unless there is a terminal to be
+ * mounted, and ends as the program. Each step is one function that returns 0 or -errno; the first that
  * fails is reported with its stage and nothing is run. Their order is the argument for their safety:
- *   - the fds go first, so that nothing of ours is open while paths of the view are walked;
- *   - ids before capabilities, for changing them takes some; the bounding set is empty and the
- *     securebits are locked since init, so that a command whose user is 0 inside gains nothing by an
- *     execve either, and here it is checked that they are;
- *   - chdir is done inside, by the process itself, and only now: with capabilities the links in /proc of
- *     exec init would lead somewhere. The kernel is asked where it led: a place outside the root
+ *   - a terminal first, for it is mounted, and the supervisor waits for it; only then are there capabilities yet;
+ *   - then the fds go, so that nothing of ours is open while paths of the view are walked;
+ *   - ids and capabilities are what they were in exec init, and are set once more all the same; the
+ *     bounding set is empty and the securebits are locked since init, so that a command whose user is 0
+ *     inside gains nothing by an execve either, and here it is checked that they are;
+ *   - chdir is done inside, by the process itself, and without capabilities: with them the links in /proc
+ *     of exec init would lead somewhere. The kernel is asked where it led: a place outside the root
  *     would be "(unreachable)" or not absolute;
- *   - the filter last but for execve, since it refuses much of the above.
+ *   - the filter last but for execve. Without a terminal exec init has loaded it before, for itself too: nothing of
+ *     the above is then what it refuses.
  * Only system calls, no memory but the stack. The program's name is looked up here, in the view, never
  * before: a path that exists on the host only does not exist for it. */
 #include "executor/init.h"
 #include "executor/scope.h"
+#include "executor/seccomp-filter.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -22,6 +25,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* Where a program is looked for when its environment has no PATH. */
@@ -39,18 +43,25 @@ static int reset_signals(ChildSetup *child)
 	return sigprocmask(SIG_SETMASK, &none, NULL) != 0 ? -errno : 0;
 }
 
-/* Standard streams at 0 to 2, the status pipe at 3, and nothing else. All of them are above 3 before,
+static int new_session(ChildSetup *child)
+{
+	if (setsid() < 0)
+		return -errno;
+	return child->terminal.slave_fd < 0 ? 0 : init_terminal_take(&child->terminal);
+}
+
+/* Its keys reach the command by now: none is lost that is typed as soon as the master is there. */
+static int hand_terminal_up(ChildSetup *child)
+{
+	return child->terminal.slave_fd < 0
+		       ? 0
+		       : init_terminal_hand_up(&child->terminal, child->control_fd);
+}
+
+/* Standard streams at 0 to 2, the status pipe at 3, and nothing else. All of them are above 2 before,
  * init's own standard streams being open. */
 static int take_fds(ChildSetup *child)
 {
-	FD_AUTO null = -1;
-
-	if (child->stdio[0] < 0) {
-		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (null < 0)
-			return -errno;
-		child->stdio[0] = null;
-	}
 	for (int fd = 0; fd < 3; fd++)
 		if (dup2(child->stdio[fd], fd) < 0)
 			return -errno;
@@ -59,50 +70,62 @@ static int take_fds(ChildSetup *child)
 			return -errno;
 		child->status_fd = STATUS_FD;
 	}
-	null = -1; /* the next line closes it */
 	return sys_close_range(STATUS_FD + 1, ~0u, 0);
 }
 
-static int new_session(ChildSetup *child)
+/* Not in the directory that init keeps. What the kernel knows is enough for that. */
+static int check_left(const ChildSetup *child)
 {
-	(void)child;
-	return setsid() < 0 ? -errno : 0;
+	struct statx stx;
+
+	if (child->plan->flags & WIRE_PLAN_PLAIN)
+		return 0;
+	if (statx(AT_FDCWD, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) != 0)
+		return -errno;
+	return stx.stx_mnt_id == child->mask_mount ? -ENOENT : 0;
 }
 
 static int enter_cwd(ChildSetup *child)
 {
+	static const char proc[] = "/proc";
+	const char *cwd = wire_text(child->request, child->request->cwd);
 	char where[PATH_BYTES];
 
-	/* First out of the directory that init keeps: /proc/self/cwd is a path like any other. */
-	if (chdir("/") != 0 || chdir(wire_text(child->request, child->request->cwd)) != 0)
+	/* /proc/self/cwd is a path like any other, and the root for one that was nowhere else. But for those paths, being
+	 * there first would cost a question to the gateway. */
+	if (strncmp(cwd, proc, sizeof proc - 1) == 0 && chdir("/") != 0)
+		return -errno;
+	if (chdir(cwd) != 0)
 		return -errno;
 	/* The system call, not libc's function, which would go looking for another answer. */
 	if (syscall(SYS_getcwd, where, sizeof where) < 0)
 		return -errno;
-	return where[0] == '/' ? 0 : -ENOENT;
+	return where[0] == '/' ? check_left(child) : -ENOENT;
 }
 
 /* A limit that is already lower stays: raising it is not ours to do. */
+static int set_limit(int resource, rlim_t soft, rlim_t hard)
+{
+	struct rlimit now, wanted = { .rlim_cur = soft, .rlim_max = hard };
+
+	if (getrlimit((__rlimit_resource_t)resource, &now) != 0)
+		return -errno;
+	if (wanted.rlim_max > now.rlim_max)
+		wanted.rlim_max = now.rlim_max;
+	if (wanted.rlim_cur > wanted.rlim_max)
+		wanted.rlim_cur = wanted.rlim_max;
+	return setrlimit((__rlimit_resource_t)resource, &wanted) != 0 ? -errno : 0;
+}
+
 static int set_limits(ChildSetup *child)
 {
-	umask(022);
-	for (uint32_t i = 0; i < child->request->limit_count; i++) {
-		int resource = (int)child->request->limits[i].resource;
-		struct rlimit now, wanted = {
-			.rlim_cur = child->request->limits[i].soft,
-			.rlim_max = child->request->limits[i].hard,
-		};
+	int r = set_limit(RLIMIT_NOFILE, init_open_files, RLIM_INFINITY);
 
-		if (getrlimit((__rlimit_resource_t)resource, &now) != 0)
-			return -errno;
-		if (wanted.rlim_max > now.rlim_max)
-			wanted.rlim_max = now.rlim_max;
-		if (wanted.rlim_cur > wanted.rlim_max)
-			wanted.rlim_cur = wanted.rlim_max;
-		if (setrlimit((__rlimit_resource_t)resource, &wanted) != 0)
-			return -errno;
-	}
-	return 0;
+	umask(022);
+	for (uint32_t i = 0; r == 0 && i < child->request->limit_count; i++)
+		r = set_limit((int)child->request->limits[i].resource,
+			      child->request->limits[i].soft, child->request->limits[i].hard);
+	return r;
 }
 
 static int take_ids(ChildSetup *child)
@@ -154,16 +177,51 @@ static int load_seccomp(ChildSetup *child)
 				child->plan->seccomp_size);
 }
 
+typedef enum {
+	ALWAYS,
+	ISOLATES, /* not for a plan that is PLAIN */
+	FILTERS,  /* nor once exr_child_filter() was done */
+} StepKind;
+
 static const struct {
-	ExrStage stage;
 	int (*run)(ChildSetup *child);
+	ExrStage stage;
+	StepKind kind;
 } steps[] = {
-	{ EXR_STAGE_STDIO, take_fds },	      { EXR_STAGE_NEW_SESSION, new_session },
-	{ EXR_STAGE_SIGNALS, reset_signals }, { EXR_STAGE_LIMITS, set_limits },
-	{ EXR_STAGE_IDS, take_ids },	      { EXR_STAGE_DROP_CAPS, drop_caps },
-	{ EXR_STAGE_CWD, enter_cwd },	      { EXR_STAGE_NO_NEW_PRIVS, set_no_new_privs },
-	{ EXR_STAGE_SCOPE, enter_scope },     { EXR_STAGE_SECCOMP, load_seccomp }, /* last */
+	{ new_session, EXR_STAGE_NEW_SESSION, ALWAYS },
+	{ hand_terminal_up, EXR_STAGE_TERMINAL, ALWAYS },
+	{ take_fds, EXR_STAGE_STDIO, ALWAYS },
+	{ reset_signals, EXR_STAGE_SIGNALS, ALWAYS },
+	{ take_ids, EXR_STAGE_IDS, ISOLATES },
+	{ drop_caps, EXR_STAGE_DROP_CAPS, ISOLATES },
+	{ enter_cwd, EXR_STAGE_CWD, ALWAYS },
+	{ set_no_new_privs, EXR_STAGE_NO_NEW_PRIVS, FILTERS },
+	{ enter_scope, EXR_STAGE_SCOPE, FILTERS },
+	{ set_limits, EXR_STAGE_LIMITS, ALWAYS },     /* after what needs a descriptor */
+	{ load_seccomp, EXR_STAGE_SECCOMP, FILTERS }, /* last */
 };
+
+#define STEPS (sizeof steps / sizeof steps[0])
+
+int exr_child_filter(ChildSetup *child, ExrStage *ret_stage)
+{
+	for (size_t i = 0; i < STEPS; i++) {
+		int r = steps[i].kind == FILTERS ? steps[i].run(child) : 0;
+
+		if (r < 0) {
+			*ret_stage = steps[i].stage;
+			return r;
+		}
+	}
+	child->is_filtered = true;
+	return 0;
+}
+
+static bool is_left_out(const ChildSetup *child, StepKind kind)
+{
+	return kind != ALWAYS &&
+	       ((child->plan->flags & WIRE_PLAN_PLAIN) || (kind == FILTERS && child->is_filtered));
+}
 
 static _Noreturn void fail(const ChildSetup *child, ExrStage stage, int errnum)
 {
@@ -228,8 +286,8 @@ void exr_child_setup(const ChildSetup *given)
 	ChildSetup child = *given;
 	const char *program = child.argv[0];
 
-	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-		int r = steps[i].run(&child);
+	for (size_t i = 0; i < STEPS; i++) {
+		int r = is_left_out(&child, steps[i].kind) ? 0 : steps[i].run(&child);
 
 		if (r < 0)
 			fail(&child, steps[i].stage, -r);

@@ -21,6 +21,21 @@ ExrEnvList *exr_env_list_new(void)
 	return list;
 }
 
+static void *dup_text(const void *text, void *data)
+{
+	(void)data;
+	return g_strdup(text);
+}
+
+ExrEnvList *exr_env_list_copy(const ExrEnvList *list)
+{
+	ExrEnvList *copy = exr_env_list_new();
+
+	g_ptr_array_extend(copy->set, list->set, dup_text, NULL);
+	g_ptr_array_extend(copy->unset, list->unset, dup_text, NULL);
+	return copy;
+}
+
 void exr_env_list_free(ExrEnvList *list)
 {
 	if (!list)

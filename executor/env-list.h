@@ -10,6 +10,7 @@ typedef struct {
 } ExrEnvList;
 
 ExrEnvList *exr_env_list_new(void);
+ExrEnvList *exr_env_list_copy(const ExrEnvList *list);
 void exr_env_list_free(ExrEnvList *list); /* NULL is allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExrEnvList, exr_env_list_free)
 

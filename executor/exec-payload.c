@@ -65,7 +65,7 @@ static bool add_texts(GByteArray *data, const char *const *texts, size_t count, 
 	return true;
 }
 
-int exr_exec_payload_new(const ExrRequest *request, const PolicyLimits *limits)
+int exr_exec_payload_new(const ExrRequest *request, const PolicyLimits *limits, uint64_t nproc)
 {
 	size_t argc = count_texts(request->argv), envc = count_texts(request->env);
 	size_t vectors = (argc + envc + 2) * sizeof(uint64_t);
@@ -91,9 +91,16 @@ int exr_exec_payload_new(const ExrRequest *request, const PolicyLimits *limits)
 	frame.argc = (uint32_t)argc;
 	frame.envc = (uint32_t)envc;
 	frame.vectors = sizeof frame;
-	frame.stdin_null = request->stdin_null;
+	frame.flags = (request->stdin_null ? WIRE_EXEC_STDIN_NULL : 0) |
+		      (request->wait_left_over ? WIRE_EXEC_WAIT_ALL : 0) |
+		      (request->is_live ? WIRE_EXEC_LIVE : 0) |
+		      (request->tty ? WIRE_EXEC_TERMINAL : 0);
+	frame.rows = request->rows;
+	frame.columns = request->columns;
 	frame.size = data->len;
 	add_limits(&frame, limits);
+	if (nproc)
+		add_limit(&frame, RLIMIT_NPROC, nproc, nproc);
 	memcpy(data->data, &frame, sizeof frame);
 	memcpy(data->data + sizeof frame, vector, vectors);
 	return io_memfd_new("stella-exec", data->data, data->len);

@@ -4,6 +4,6 @@
 #include "common/policy.h"
 #include "executor/session.h"
 
-/* A sealed memfd (executor/wire.h), or -errno: -EINVAL for a request without arguments or with a damaged
+/* A sealed memfd (executor/wire.h); nproc is the RLIMIT_NPROC, 0 for none. Or -errno: -EINVAL for a request without arguments or with a damaged
  * environment, -E2BIG over LIMIT_EXEC_PAYLOAD_BYTES. */
-int exr_exec_payload_new(const ExrRequest *request, const PolicyLimits *limits);
+int exr_exec_payload_new(const ExrRequest *request, const PolicyLimits *limits, uint64_t nproc);

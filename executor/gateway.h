@@ -1,21 +1,24 @@
 /* The session's gateway as the supervisor sees it: a process and its control socket. */
 #pragma once
 
+#include "common/json.h"
 #include "common/policy.h"
 #include "executor/error.h"
 #include "executor/spawn.h"
 
-#include "common/json.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ExrGateway ExrGateway;
 
-/* Starts stella-fsgate and gives it the policy, the ids that its view shows, and the state directory, which
- * no view enters though a mount may contain it; returns without waiting
- * for its answer, so that the sandbox can be made meanwhile. -errno with *reterr_error. */
-int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, const char *state_dir,
-		    ExrGateway **ret_gateway, ExrError *reterr_error);
+/* Starts stella-fsgate, which gets itself ready until it is told what to serve. -errno with *reterr_error. */
+int exr_gateway_new(ExrGateway **ret_gateway, ExrError *reterr_error);
+
+/* Gives it the policy, the ids that its view shows, the state directory, which no view enters though a mount may
+ * contain it, and whether there will be no second exec; returns without waiting for its answer, so that the sandbox can be made meanwhile. Once. -errno with
+ * *reterr_error. */
+int exr_gateway_configure(ExrGateway *gateway, const StellaPolicy *policy, uid_t uid, gid_t gid,
+			  const char *state_dir, bool one_exec, ExrError *reterr_error);
 
 /* Waits until it is ready, attaches the view, and waits until it serves: by device_fd (borrowed), or,
  * when that is -1, with fusermount3 at path. tasks_fd (borrowed) is the procfs of the session's pids, with a
@@ -23,31 +26,34 @@ int exr_gateway_new(const StellaPolicy *policy, uid_t uid, gid_t gid, const char
 int exr_gateway_attach(ExrGateway *gateway, int device_fd, int tasks_fd, const char *path,
 		       ExrError *reterr_error);
 
-/* What the gateway says of an exec's start. */
-typedef struct {
-	int64_t exec;	 /* its number there */
-	int64_t denials; /* denials with a higher number are not from before it; -1: not known */
-} ExrBoundary;
+/* The process, for poll: readable once it has ended. Valid until exr_gateway_end(). */
+int exr_gateway_pidfd(const ExrGateway *gateway);
+bool exr_gateway_alive(const ExrGateway *gateway);
+/* At once: the kernel aborts the view's connection, and whoever waits in it gets an error. Any thread. */
+void exr_gateway_kill(ExrGateway *gateway);
+/* Lets it end by itself, at most 2 s, and reaps it. Questions fail from now on. By one thread, once. */
+void exr_gateway_end(ExrGateway *gateway);
+
+/* From here on: any thread at once, from the moment that the gateway serves. */
+
+typedef struct ExrQuestion ExrQuestion;
 
 /* An exec is about to start: asks the gateway to make visible what the host has changed, which it does while the
- * caller goes on. false: it cannot be asked any more, and the next is not to be called. */
-bool exr_gateway_exec_starts(ExrGateway *gateway);
-/* Waits until that is so, bounded. false: not within its time; names may be as they were up to a second ago. */
-bool exr_gateway_await_start(ExrGateway *gateway, ExrBoundary *ret_boundary);
-/* The exec has ended: waits until the gateway has closed what it had open, bounded (0.3 s). false: not yet. */
-bool exr_gateway_exec_ended(ExrGateway *gateway, const ExrBoundary *boundary);
-
-bool exr_gateway_alive(const ExrGateway *gateway);
-/* At once: the kernel aborts the view's connection, and whoever waits in it gets an error. */
-void exr_gateway_kill(ExrGateway *gateway);
-/* The denials with a higher number (common/control.h, {"denials"}), or NULL when the gateway did not tell in time.
- * The caller owns it. */
-JsonObject *exr_gateway_denials(ExrGateway *gateway, int64_t since);
-
-/* Lets it end by itself, at most 2 s, and frees it unless there are other references. NULL is allowed. */
-void exr_gateway_free(ExrGateway *gateway);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExrGateway, exr_gateway_free)
-
-/* For an exec that is finished after its session has ended: what it asks then fails. Of the session's thread. */
+ * caller goes on. NULL: it cannot be asked. */
+ExrQuestion *exr_gateway_exec_starts(ExrGateway *gateway);
+/* Waits until that is so, bounded (2 s). *ret_exec is the exec's number there, or -1. false: not within its time;
+ * names may be as they were up to a second ago. */
+bool exr_gateway_await_start(ExrGateway *gateway, ExrQuestion *take_question, int64_t *ret_exec);
+/* No process of the exec runs any more: asks the gateway to close what it had open, and what it knows of it. exec is as
+ * above; pid_namespace is its inode number, 0 when it is not known. NULL: it cannot be asked. */
+ExrQuestion *exr_gateway_exec_ends(ExrGateway *gateway, int64_t exec, uint64_t pid_namespace);
+/* Waits for that, bounded (0.3 s), and gives what the gateway knows (common/control.h, {"boundary": "end"}), which the
+ * caller owns; NULL: no answer in time, or no question. */
+JsonObject *exr_gateway_await_end(ExrGateway *gateway, ExrQuestion *take_question);
+/* For an exec that is finished after its session has ended: what it asks then fails. */
 ExrGateway *exr_gateway_ref(ExrGateway *gateway);
 void exr_gateway_unref(ExrGateway *gateway); /* NULL is allowed */
+
+/* Ends it and drops the reference that exr_gateway_new() gave. NULL is allowed. */
+void exr_gateway_free(ExrGateway *gateway);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExrGateway, exr_gateway_free)

@@ -14,6 +14,9 @@ static const char run_options_help[] =
 	"  --json             print one JSON object instead of live output; stdin is empty\n"
 	"                     unless --stdin is given\n"
 	"  --result FILE      write that object to FILE, beside live output\n"
+	"  --lossy-text       in that object, output that is not UTF-8 is text with U+FFFD in the "
+	"places of\n"
+	"                     what is not, instead of base64\n"
 	"  --stdin FILE|-     the command's input: a file, or this program's own (-)\n"
 	"  --timeout T        kill the command after T: 500ms, 10s, 5m, 1h; a bare number is "
 	"seconds;\n"
@@ -26,6 +29,12 @@ static const char run_options_help[] =
 	"                     set a variable; without =VALUE, to the caller's value\n"
 	"  --unsetenv NAME    leave a variable out\n"
 	"  --env-file FILE    set variables from lines NAME=value; # begins a comment line\n"
+	"  --tty              give the command a terminal of its own; its output is then one "
+	"stream\n"
+	"  --log-format FORMAT\n"
+	"                     text (default): errors only; json: also what happened to the "
+	"sandbox,\n"
+	"                     as JSON lines on stderr\n"
 	"  --quiet            say nothing on stderr about refused operations\n"
 	"\n"
 	"Exit status: the program's; 128+n when signal n ended it; 124 timeout; 127 program not "
@@ -49,6 +58,7 @@ int exr_help_print(void)
 {
 	return print("Usage: stella-exec run [OPTION...] [--] PROGRAM [ARG...]\n"
 		     "       stella-exec sh [OPTION...] 'COMMAND'\n"
+		     "       stella-exec shell [OPTION...]\n"
 		     "\n"
 		     "Runs a command in a sandbox whose file tree holds only what was given to it. "
 		     "Without\n"
@@ -57,6 +67,7 @@ int exr_help_print(void)
 		     "Commands:\n"
 		     "  run        run a program with its arguments\n"
 		     "  sh         run a shell command\n"
+		     "  shell      an interactive shell\n"
 		     "\n"
 		     "  --help     this text; `stella-exec run --help` lists the options\n"
 		     "  --version  the version\n");
@@ -82,6 +93,18 @@ int exr_help_print_sh(void)
 		"kernel's limit for arguments. It has no input of its own then "
 		"unless --stdin FILE is\n"
 		"given.\n");
+}
+
+int exr_help_print_shell(void)
+{
+	return print_command_help(
+		"Usage: stella-exec shell [OPTION...]\n"
+		"\n"
+		"An interactive shell in the sandbox: the view's bash, else its sh. It has a "
+		"terminal of its\n"
+		"own, if there is one on stdin. It reads no start-up files and keeps no history "
+		"file.\n"
+		"--json is not for it.\n");
 }
 
 int exr_help_print_version(void)

@@ -13,9 +13,11 @@
 #include <sys/sysmacros.h>
 
 /* Bytes of /dev itself: names only. */
-#define DEV_SIZE "65536"
+#define DEV_SIZE 65536
 /* Bytes of /dev/shm: what programs that share memory between processes (browsers, PyTorch) get by. */
-#define SHM_SIZE "1073741824"
+#define SHM_SIZE 1073741824
+
+#define DEVICE_ATTR (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
 static const struct {
 	const char *name;
@@ -47,6 +49,7 @@ int init_dev_collect(InitRootfs *rootfs)
 		int fd = sys_open_tree(AT_FDCWD, devices[i].host_path,
 				       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
 					       AT_SYMLINK_NOFOLLOW);
+		int r;
 
 		if (fd < 0)
 			return fd;
@@ -56,6 +59,9 @@ int init_dev_collect(InitRootfs *rootfs)
 		if (!S_ISCHR(st.st_mode) ||
 		    st.st_rdev != makedev(devices[i].major, devices[i].minor))
 			return -ENODEV;
+		r = sys_mount_setattr(fd, "", AT_EMPTY_PATH, DEVICE_ATTR, 0, 0);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -78,13 +84,11 @@ static int add_devices(InitRootfs *rootfs, int dev)
 
 static int add_pts(int dev)
 {
-	static const char *const options[] = { "source",   "devpts", "mode", "620",
-					       "ptmxmode", "666",    NULL };
 	FD_AUTO pts = -1;
 
 	if (mkdirat(dev, "pts", 0755) != 0)
 		return -errno;
-	pts = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	pts = init_devpts_new();
 	return pts < 0 ? pts : mount_attach(pts, dev, "pts");
 }
 

@@ -1,8 +1,12 @@
 /* One exec: PID 1 of a pid namespace of its own, with a /proc of its own, around one command.
  *
  * The pid namespace is what makes an end an end: when this process exits, the kernel kills whatever the
- * command has left, however it hid. It exits when the command does, when the supervisor kills it, and
- * when the supervisor's end of its socket is closed.
+ * command has left, however it hid (init-watch.c says when it does).
+ *
+ * It makes itself ready before it knows its command: its namespaces and mounts are there, its capabilities gone and the
+ * filter loaded, which the command inherits, when its request comes. That may be at once, or much later: the supervisor
+ * keeps one such process ahead (exec-prepare.h). Only a terminal is mounted for its command, so that with one the
+ * command's own process gives all that up.
  *
  * It never looks anything up in the view, so that a gateway that hangs can hang the command but not this
  * process, which is still able to pass on signals. That is why init's current directory is the mask
@@ -11,35 +15,29 @@
  *
  * The command shares our user id. It cannot trace or signal us: we are not dumpable, and a PID 1
  * without handlers ignores what comes from inside its namespace. */
-#include "executor/init.h"
+#include "executor/init-exec.h"
 
 #include "common/mount-util.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
+
+#ifndef PIDFD_GET_MNT_NAMESPACE
+#define PIDFD_GET_MNT_NAMESPACE _IO(0xFF, 3)
+#endif
 
 /* The fds of WIRE_EXEC, in their order. */
-enum { FD_PAYLOAD, FD_CONTROL, FD_STDOUT, FD_STDERR, FD_STDIN };
-
-typedef struct {
-	const WirePlan *plan;
-	const WireExec *request;
-	int control_fd;
-	int proc_fd; /* the root of this exec's proc */
-	pid_t command;
-} ExecInit;
+enum { FD_PAYLOAD, FD_STDOUT, FD_STDERR, FD_STDIN };
+/* How many come with a terminal. */
+#define FDS_WITH_TERMINAL FD_STDOUT
 
 /* What of /proc is nobody's business inside, and what only root could misuse but is shut all the same:
  * the mount is of a user namespace, yet process.user may be 0. Names that a kernel does not have are
@@ -50,12 +48,20 @@ static const struct {
 	const char *name;
 	MaskKind kind;
 } masks[] = {
-	{ "kcore", MASK_FILE },		{ "keys", MASK_FILE },
-	{ "timer_list", MASK_FILE },	{ "sched_debug", MASK_FILE },
-	{ "latency_stats", MASK_FILE }, { "acpi", MASK_DIRECTORY },
-	{ "scsi", MASK_DIRECTORY },	{ "sys", MASK_READ_ONLY },
-	{ "bus", MASK_READ_ONLY },	{ "fs", MASK_READ_ONLY },
-	{ "irq", MASK_READ_ONLY },	{ "sysrq-trigger", MASK_READ_ONLY },
+	{ "kcore", MASK_FILE },
+	{ "keys", MASK_FILE },
+	{ "timer_list", MASK_FILE },
+	{ "sched_debug", MASK_FILE },
+	{ "latency_stats", MASK_FILE },
+	{ "acpi", MASK_DIRECTORY },
+	{ "scsi", MASK_DIRECTORY },
+	{ "sys", MASK_READ_ONLY },
+	{ "bus", MASK_READ_ONLY },
+	{ "fs", MASK_READ_ONLY },
+	{ "irq", MASK_READ_ONLY },
+	{ "sysrq-trigger", MASK_READ_ONLY },
+	/* ourselves: to a command whose user is 0 our files belong, as do those of all that are not dumpable */
+	{ "1", MASK_READ_ONLY },
 };
 
 static int mask(int proc_fd, const char *name, MaskKind kind)
@@ -122,227 +128,350 @@ static int relocate(WireExec *request, char ***ret_argv, char ***ret_env)
 	return 0;
 }
 
-static _Noreturn void end_with(const ExecInit *exec, const WireMessage *message)
+/* Closes everything from WIRE_INIT_FD on but those. */
+static int close_all_but(int *keep, size_t count)
 {
-	(void)packet_send(exec->control_fd, message, NULL, 0);
-	_exit(0);
-}
-
-static _Noreturn void end_failed(const ExecInit *exec, unsigned int stage, int errnum)
-{
-	WireMessage message = {
-		.type = WIRE_FAILED, .stage = stage, .errnum = errnum, .value = -1
-	};
-
-	end_with(exec, &message);
-}
-
-static bool is_alive(int proc_fd, const char *pid)
-{
-	char path[32], text[512];
-	const char *state;
-	ssize_t size;
-	FD_AUTO fd = -1;
-
-	snprintf(path, sizeof path, "%.16s/stat", pid);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	size = read(fd, text, sizeof text - 1);
-	if (size <= 0)
-		return false;
-	text[size] = '\0';
-	/* The name in parentheses is the process's own choice: the state is behind the last one. */
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
-}
-
-/* Processes of this pid namespace but ourselves; they come and go while we count. -1 when it cannot be
- * known. */
-static int count_left_over(int proc_fd)
-{
-	struct {
-		uint64_t ino;
-		int64_t off;
-		uint16_t size;
-		uint8_t type;
-		char name[];
-	} * entry;
-	_Alignas(8) char buffer[4096];
-	FD_AUTO dir = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int count = 0;
-	long got = -1;
-
-	while (dir >= 0 && (got = syscall(SYS_getdents64, dir, buffer, sizeof buffer)) > 0) {
-		for (long at = 0; at < got; at += entry->size) {
-			entry = (void *)(buffer + at);
-			if (entry->name[0] < '1' || entry->name[0] > '9' ||
-			    strcmp(entry->name, "1") == 0)
-				continue;
-			count += is_alive(proc_fd, entry->name);
-		}
-	}
-	return got < 0 ? -1 : count;
-}
-
-/* The command has ended. Its failure to start, if that is what it was, is in the status pipe. */
-static _Noreturn void end_of_command(const ExecInit *exec, int status_fd, int status)
-{
-	WireMessage message = { .type = WIRE_ENDED, .value = status };
-	ChildFailure failure;
-	struct rusage usage;
-
-	if (read(status_fd, &failure, sizeof failure) == sizeof failure)
-		end_failed(exec, failure.stage, failure.errnum);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-	if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
-		message.cpu_us =
-			(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000) +
-			usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-		message.max_rss_kib = usage.ru_maxrss;
-	}
-	message.left_over = count_left_over(exec->proc_fd);
-	end_with(exec, &message);
-}
-
-static void reap(const ExecInit *exec, int status_fd)
-{
-	pid_t pid;
-	int status;
-
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (pid == exec->command)
-			end_of_command(exec, status_fd, status);
-}
-
-static void pass_signal_on(const ExecInit *exec)
-{
-	WireMessage message;
-	int r = packet_receive(exec->control_fd, 0, &message, NULL, NULL);
-
-	if (r == -ETIMEDOUT)
-		return;
-	if (r < 0)
-		_exit(1); /* the supervisor let go of this exec: everything of it dies */
-	if (message.type != WIRE_SIGNAL)
-		return;
-	/* Until the command has made its own session it has no group of its own. */
-	if (kill(-exec->command, message.value) != 0)
-		(void)kill(exec->command, message.value);
-}
-
-static _Noreturn void watch(const ExecInit *exec, int status_fd, int signals)
-{
-	struct pollfd p[] = {
-		{ .fd = exec->control_fd, .events = POLLIN },
-		{ .fd = signals, .events = POLLIN },
-	};
-	struct signalfd_siginfo info;
-
-	for (;;) {
-		if (poll(p, 2, -1) < 0) {
-			if (errno == EINTR)
-				continue;
-			_exit(1);
-		}
-		if (p[1].revents) {
-			while (read(signals, &info, sizeof info) > 0)
-				;
-			reap(exec, status_fd);
-		}
-		if (p[0].revents)
-			pass_signal_on(exec);
-	}
-}
-
-static void close_all_but(int first, int second, int third)
-{
-	int keep[] = { first, second, third };
+	unsigned int from = WIRE_INIT_FD;
+	int r;
 
 	/* Smallest first. */
-	for (int i = 0; i < 2; i++)
-		for (int j = 0; j < 2; j++)
-			if (keep[j] > keep[j + 1]) {
-				int swap = keep[j];
+	for (size_t i = 1; i < count; i++)
+		for (size_t j = i; j > 0 && keep[j - 1] > keep[j]; j--) {
+			int swap = keep[j];
 
-				keep[j] = keep[j + 1];
-				keep[j + 1] = swap;
-			}
-	for (int i = 0, from = WIRE_INIT_FD; i <= 3; i++) {
-		int next = i < 3 ? keep[i] : -1;
-
-		if (i == 3)
-			(void)sys_close_range((unsigned int)from, ~0u, 0);
-		else if (next > from)
-			(void)sys_close_range((unsigned int)from, (unsigned int)next - 1, 0);
-		from = next + 1;
+			keep[j] = keep[j - 1];
+			keep[j - 1] = swap;
+		}
+	for (size_t i = 0; i < count; i++) {
+		if (keep[i] < WIRE_INIT_FD)
+			continue; /* -1: there is no such one */
+		if ((unsigned int)keep[i] > from &&
+		    (r = sys_close_range(from, (unsigned int)keep[i] - 1, 0)) < 0)
+			return r;
+		from = (unsigned int)keep[i] + 1;
 	}
+	return sys_close_range(from, ~0u, 0);
 }
 
-static int signal_fd(void)
+/* In the place of namespaces. That init ends is told by a signal: only its processes hold us. */
+static int begin_plain(ExecInit *exec)
 {
-	sigset_t child;
+	int r = init_plain_begin();
+
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0)
+		return -errno;
+	exec->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return exec->proc_fd < 0 ? -errno : 0;
+}
+
+/* The inode of our pid namespace. */
+static int find_namespace(ExecInit *exec)
+{
+	struct stat st;
+
+	if (fstatat(exec->proc_fd, "self/ns/pid", &st, 0) != 0)
+		return -errno;
+	exec->namespace = st.st_ino;
+	return 0;
+}
+
+/* SIGTERM is init's death (begin_plain). */
+static int signal_fd(const ExecInit *exec)
+{
+	sigset_t taken;
 	int fd;
 
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	sigemptyset(&taken);
+	sigaddset(&taken, SIGCHLD);
+	if (exec_init_is_plain(exec))
+		sigaddset(&taken, SIGTERM);
+	fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
-/* Every signal is blocked here (init's mask), so none is lost between the clone and the signalfd. */
-static _Noreturn void exec_init(const WirePlan *plan, const int *fds, size_t fd_count)
+/* Which fds came has to be what the payload says. */
+static bool are_its_fds(const WireExec *request, size_t fd_count)
 {
-	ExecInit exec = { .plan = plan, .control_fd = fds[FD_CONTROL], .proc_fd = -1 };
-	ChildSetup child = {
-		.plan = plan,
-		.stdio = { fd_count > FD_STDIN ? fds[FD_STDIN] : -1, fds[FD_STDOUT],
-			   fds[FD_STDERR] },
-	};
-	int status[2], signals, r;
-	char **argv, **env;
-	void *payload;
-
-	if ((r = init_map(fds[FD_PAYLOAD], true, sizeof(WireExec), &payload)) < 0 ||
-	    (r = relocate(payload, &argv, &env)) < 0)
-		end_failed(&exec, EXR_STAGE_PAYLOAD, -r);
-	child.request = payload;
-	child.argv = argv;
-	child.env = env;
-	if ((fd_count > FD_STDIN) == (child.request->stdin_null != 0))
-		end_failed(&exec, EXR_STAGE_PAYLOAD, EBADMSG);
-	if ((r = mount_own_proc(&exec.proc_fd)) < 0)
-		end_failed(&exec, EXR_STAGE_EXEC_PROC, -r);
-	if (pipe2(status, O_CLOEXEC) != 0)
-		end_failed(&exec, EXR_STAGE_FORK, errno);
-	child.status_fd = status[1];
-	exec.command = sys_clone3(0, SIGCHLD, NULL);
-	if (exec.command < 0)
-		end_failed(&exec, EXR_STAGE_FORK, -exec.command);
-	if (exec.command == 0)
-		exr_child_setup(&child);
-	close_all_but(exec.control_fd, exec.proc_fd, status[0]);
-	/* A failure to give up what is not needed any more must not go unnoticed either. */
-	if ((r = exr_child_drop_caps()) < 0 || (r = signals = signal_fd()) < 0)
-		end_failed(&exec, EXR_STAGE_FORK, -r);
-	watch(&exec, status[0], signals);
+	if (request->flags & WIRE_EXEC_TERMINAL)
+		return fd_count == FDS_WITH_TERMINAL;
+	return fd_count == (request->flags & WIRE_EXEC_STDIN_NULL ? FD_STDIN : FD_STDIN + 1);
 }
 
-int init_exec_start(const WirePlan *plan, int *take_fds, size_t fd_count, int *ret_pidfd)
+/* stdio[0] is /dev/null until now. */
+static void take_pipes(ChildSetup *child, const int *fds, size_t fd_count)
 {
-	int pidfd = -1;
-	pid_t pid = -EBADMSG;
-
-	if (fd_count == FD_STDIN || fd_count == FD_STDIN + 1) {
-		pid = sys_clone3(CLONE_NEWPID | CLONE_NEWNS | CLONE_PIDFD, SIGCHLD, &pidfd);
-		if (pid == 0)
-			exec_init(plan, take_fds, fd_count);
+	if (fd_count > FD_STDIN) {
+		fd_close(&child->stdio[0]);
+		child->stdio[0] = fds[FD_STDIN];
 	}
-	for (size_t i = 0; i < fd_count; i++)
-		fd_close(&take_fds[i]);
+	child->stdio[1] = fds[FD_STDOUT];
+	child->stdio[2] = fds[FD_STDERR];
+}
+
+/* The slave stays open here, so that the master sees no end before the exec's: commands may close their
+ * terminal and open it again. The master does not, for its last end hangs them up. */
+static void give_terminal(const ExecInit *exec, ChildSetup *child)
+{
+	int r = init_terminal_open(child->request, exec_init_is_plain(exec), &child->terminal);
+
+	if (r < 0)
+		exec_init_fail(exec, EXR_STAGE_TERMINAL, -r);
+	fd_close(&child->stdio[0]);
+	for (int i = 0; i < 3; i++)
+		child->stdio[i] = child->terminal.slave_fd;
+	child->control_fd = exec->control_fd;
+}
+
+/* Our copies of what is the command's alone. */
+static void close_given(ChildSetup *child)
+{
+	if (child->terminal.slave_fd >= 0) {
+		fd_close(&child->terminal.devpts_fd);
+		fd_close(&child->terminal.master_fd);
+	} else {
+		for (int i = 0; i < 3; i++)
+			fd_close(&child->stdio[i]);
+	}
+	fd_close(&child->status_fd);
+}
+
+static int run_command(void *child)
+{
+	exr_child_setup(child);
+}
+
+/* The command as a copy of us, or, where nobody waits for its pidfd or terminal, in our memory until it executes its
+ * program, which copies nothing. Then we stand still, for good if its directory or program lies on a gateway that hangs:
+ * but for SIGKILL, which is how this exec ends in any case. The pid or -errno. */
+static pid_t clone_command(ChildSetup *child, int *ret_pidfd)
+{
+	pid_t pid;
+
+	if (!ret_pidfd && child->terminal.slave_fd < 0)
+		return sys_clone_until_exec(0, run_command, child, NULL);
+	pid = sys_clone_copy(ret_pidfd ? CLONE_PIDFD : 0, ret_pidfd);
+	if (pid == 0)
+		exr_child_setup(child);
+	return pid;
+}
+
+static int make_own_world(ExecInit *exec, ChildSetup *child)
+{
+	struct statx stx;
+	int r;
+
+	if (exec_init_is_plain(exec))
+		return begin_plain(exec);
+	if (statx(AT_FDCWD, ".", 0, STATX_MNT_ID, &stx) != 0)
+		return -errno;
+	if (!(stx.stx_mask & STATX_MNT_ID))
+		return -ENOSYS;
+	child->mask_mount = stx.stx_mnt_id;
+	r = mount_own_proc(&exec->proc_fd);
+	return r < 0 ? r : find_namespace(exec);
+}
+
+/* init's own, opened anew without a look at the view's /dev: what a command does to it is its own affair. */
+static int open_null(const ExecInit *exec)
+{
+	int fd = openat(exec->proc_fd, "self/fd/0", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Where most payloads fit: mapping one costs more than reading it. Its pages are there before it comes. */
+static _Alignas(WireExec) char small_payload[16384];
+
+/* Everything that its request has no say in. Every signal is blocked here (init's mask), so that none is lost
+ * before there is a signalfd. */
+static void prepare(ExecInit *exec, ChildSetup *child, bool for_terminal)
+{
+	ExrStage stage = EXR_STAGE_EXEC_INIT;
+	int status[2], r;
+
+	if ((r = make_own_world(exec, child)) < 0 || (r = child->stdio[0] = open_null(exec)) < 0)
+		exec_init_fail(exec, EXR_STAGE_EXEC_PROC, -r);
+	/* Read once the command has ended: an empty pipe must not be waited for. */
+	if (pipe2(status, O_CLOEXEC | O_NONBLOCK) != 0)
+		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, errno);
+	exec->status_fd = status[0];
+	child->status_fd = status[1];
+	if ((exec->signal_fd = signal_fd(exec)) < 0)
+		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, -exec->signal_fd);
+	if ((r = close_all_but((int[]){ exec->control_fd, exec->proc_fd, status[0], status[1],
+					exec->signal_fd, child->stdio[0] },
+			       6)) < 0)
+		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, -r);
+	if (for_terminal || exec_init_is_plain(exec))
+		return;
+	memset(small_payload, 0, sizeof small_payload);
+	/* Nothing from here on needs a capability, or a call that the filter refuses. */
+	if ((r = exr_child_drop_caps()) < 0)
+		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, -r);
+	if ((r = exr_child_filter(child, &stage)) < 0)
+		exec_init_fail(exec, stage, -r);
+}
+
+static void tell_prepared(const ExecInit *exec)
+{
+	WireMessage message = { .type = WIRE_PREPARED, .number = exec->namespace };
+
+	if (packet_send(exec->control_fd, &message, NULL, 0) < 0)
+		exec_init_leave(exec);
+}
+
+/* Until such a message comes, or nobody is left to send it. How many fds came with it. */
+static size_t await_message(const ExecInit *exec, WireType type, int fds[static WIRE_MAX_FDS])
+{
+	struct pollfd p[] = {
+		{ .fd = exec->control_fd, .events = POLLIN },
+		{ .fd = exec->signal_fd, .events = POLLIN },
+	};
+
+	for (;;) {
+		WireMessage message;
+		size_t count = 0;
+		int r;
+
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			exec_init_leave(exec);
+		if (p[1].revents)
+			exec_init_take_signals(exec);
+		r = packet_receive(exec->control_fd, 0, &message, fds, &count);
+		if (r == -EMFILE)
+			exec_init_fail(exec, EXR_STAGE_PAYLOAD, EMFILE);
+		if (r == 0 && message.type == type)
+			return count;
+		if (r != -ETIMEDOUT)
+			exec_init_leave(exec);
+	}
+}
+
+static int get_payload(int fd, void **ret_payload)
+{
+	ssize_t size = pread(fd, small_payload, sizeof small_payload, 0);
+
+	if (size < 0)
+		return -errno;
+	/* It is larger, or the frame says so. */
+	if ((size_t)size == sizeof small_payload || (size_t)size < sizeof(WireExec) ||
+	    ((const WireExec *)(const void *)small_payload)->size != size)
+		return init_map(fd, true, sizeof(WireExec), ret_payload);
+	*ret_payload = small_payload;
+	return ((const WireExec *)(const void *)small_payload)->magic == WIRE_MAGIC ? 0 : -EBADMSG;
+}
+
+static void take_request(ExecInit *exec, ChildSetup *child, bool for_terminal)
+{
+	int fds[WIRE_MAX_FDS];
+	size_t count = await_message(exec, WIRE_EXEC, fds);
+	char **argv, **env;
+	void *payload;
+	int r = count > 0 ? get_payload(fds[FD_PAYLOAD], &payload) : -EBADMSG;
+
+	if (r < 0 || (r = relocate(payload, &argv, &env)) < 0)
+		exec_init_fail(exec, EXR_STAGE_PAYLOAD, -r);
+	exec->request = child->request = payload;
+	child->argv = argv;
+	child->env = env;
+	if (!are_its_fds(child->request, count) ||
+	    for_terminal != !!(child->request->flags & WIRE_EXEC_TERMINAL))
+		exec_init_fail(exec, EXR_STAGE_PAYLOAD, EBADMSG);
+	fd_close(&fds[FD_PAYLOAD]);
+	if (for_terminal)
+		give_terminal(exec, child);
+	else
+		take_pipes(child, fds, count);
+	(void)await_message(exec, WIRE_GO, fds);
+}
+
+/* If the supervisor let go, nobody hears that either. */
+static void tell_command(const ExecInit *exec, int pidfd)
+{
+	WireMessage message = { .type = WIRE_COMMAND };
+	int r = packet_send(exec->control_fd, &message, &pidfd, 1);
+
+	if (r < 0)
+		exec_init_fail(exec, EXR_STAGE_FORK, -r);
+}
+
+/* All that can fail comes before the command's process exists, so that none runs of which it is said that it
+ * did not; what comes after cannot, but for the capabilities that a terminal was mounted with: should they not go,
+ * everything is killed. */
+static _Noreturn void exec_init(const WirePlan *plan, int control_fd, bool for_terminal)
+{
+	ExecInit exec = { .plan = plan, .control_fd = control_fd, .proc_fd = -1 };
+	ChildSetup child = {
+		.plan = plan,
+		.stdio = { -1, -1, -1 },
+		.terminal = { -1, -1, -1 },
+	};
+	int pidfd = -1, r;
+	bool wants_pidfd;
+
+	prepare(&exec, &child, for_terminal);
+	tell_prepared(&exec);
+	take_request(&exec, &child, for_terminal);
+	wants_pidfd = exec.request->flags & WIRE_EXEC_LIVE;
+	exec.command = clone_command(&child, wants_pidfd ? &pidfd : NULL);
+	if (exec.command < 0)
+		exec_init_fail(&exec, EXR_STAGE_FORK, -exec.command);
+	close_given(&child);
+	if (wants_pidfd)
+		tell_command(&exec, pidfd);
+	fd_close(&pidfd);
+	if (for_terminal && !exec_init_is_plain(&exec) && (r = exr_child_drop_caps()) < 0)
+		exec_init_fail(&exec, EXR_STAGE_FORK, -r);
+	exec_init_watch(&exec);
+}
+
+/* Mount namespaces of execs that run. The last end of one takes all its mounts down, which takes longer than all else at
+ * an exec's end: while we have it open that is not its init's affair, whose end is waited for, but ours, later. What
+ * has no room, or no ioctl (before Linux 6.11), does it itself. */
+#define HELD_MAX 128
+
+static struct {
+	pid_t pid; /* 0: unused */
+	int fd;
+} held[HELD_MAX];
+
+static void hold_mounts(pid_t pid, int pidfd)
+{
+	size_t i = 0;
+	int fd;
+
+	while (i < HELD_MAX && held[i].pid != 0)
+		i++;
+	if (i == HELD_MAX || (fd = ioctl(pidfd, PIDFD_GET_MNT_NAMESPACE, 0)) < 0)
+		return;
+	held[i].pid = pid;
+	held[i].fd = fd;
+}
+
+void init_exec_ended(pid_t pid)
+{
+	for (size_t i = 0; i < HELD_MAX; i++)
+		if (held[i].pid == pid) {
+			held[i].pid = 0;
+			fd_close(&held[i].fd);
+			return;
+		}
+}
+
+int init_exec_start(const WirePlan *plan, int control_fd, bool for_terminal, int *ret_pidfd)
+{
+	uint64_t namespaces = plan->flags & WIRE_PLAN_PLAIN ? 0 : CLONE_NEWPID | CLONE_NEWNS;
+	int pidfd = -1;
+	pid_t pid = sys_clone3(CLONE_PIDFD | namespaces, SIGCHLD, &pidfd);
+
+	if (pid == 0)
+		exec_init(plan, control_fd, for_terminal);
 	if (pid < 0)
 		return pid;
+	if (namespaces)
+		hold_mounts(pid, pidfd);
 	*ret_pidfd = pidfd;
 	return 0;
 }

@@ -12,6 +12,8 @@
  * the kernel ends all that the session ever ran. */
 #include "executor/init.h"
 
+#include "config.h"
+
 #include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
@@ -20,10 +22,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+rlim_t init_open_files;
 
 /* The supervisor's answers; it gives up earlier than this and closes the socket. */
 #define ANSWER_TIMEOUT_MS 60000
@@ -47,6 +53,16 @@ int init_map(int fd, bool private_copy, size_t frame_size, void **ret_data)
 		return -EBADMSG;
 	*ret_data = data;
 	return 0;
+}
+
+/* The mount of our own program (cover_program, launcher.c) lets nobody execute it again: see there. */
+static int leave_program(void)
+{
+	FD_AUTO fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return sys_mount_setattr(fd, "", AT_EMPTY_PATH, MOUNT_ATTR_NOEXEC, 0, 0);
 }
 
 static int receive_plan(WirePlan **ret_plan)
@@ -78,15 +94,31 @@ static int wait_for(WireType type)
 	return message.type == type ? 0 : -EBADMSG;
 }
 
+/* What this kernel has no number for is EINVAL to both calls, and ends the list: the failure of one alone never does. */
+static int drop_bounding_set(void)
+{
+	for (unsigned long cap = 0;; cap++) {
+		int r = prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0 ? -errno : 0;
+		int left = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+
+		if (left < 0 && r == -EINVAL && errno == EINVAL)
+			return cap > CAP_SYS_ADMIN ? 0 : -EINVAL;
+		if (r < 0 || left < 0)
+			return r < 0 ? r : -errno;
+		if (left != 0)
+			return -EPERM;
+	}
+}
+
 /* Init itself keeps what it has, for it never executes a program; nobody after it can get any back. */
 static int lock_caps(void)
 {
+	int r;
+
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
 		return -errno;
-	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0 ||
-		    prctl(PR_CAPBSET_READ, cap, 0, 0, 0) != 0)
-			return errno ? -errno : -EPERM;
+	if ((r = drop_bounding_set()) < 0)
+		return r;
 	return prctl(PR_SET_SECUREBITS, EXR_SECUREBITS, 0, 0, 0) != 0 ? -errno : 0;
 }
 
@@ -195,7 +227,9 @@ static int make_session(InitRootfs *rootfs, InitFailure *failure)
 
 	if ((r = init_rootfs_collect(rootfs, failure)) < 0)
 		return r;
-	if (at_path) {
+	if (plan->flags & WIRE_PLAN_NATIVE) {
+		/* nothing has to be waited for */
+	} else if (at_path) {
 		if ((r = view_from_path(rootfs, failure)) < 0)
 			return r;
 	} else if ((r = view_from_device(rootfs, failure)) < 0) {
@@ -203,8 +237,12 @@ static int make_session(InitRootfs *rootfs, InitFailure *failure)
 	}
 	if ((r = take_session_ids(plan)) < 0)
 		return init_fail(failure, EXR_STAGE_SESSION_IDS, -1, r);
-	if ((r = wait_for(WIRE_SERVING)) < 0)
-		return init_fail(failure, EXR_STAGE_PLAN, -1, r);
+	if (plan->flags & WIRE_PLAN_NATIVE)
+		r = init_native_begin(rootfs, failure);
+	else
+		r = init_fail(failure, EXR_STAGE_PLAN, -1, wait_for(WIRE_SERVING));
+	if (r < 0)
+		return r;
 	if ((r = init_rootfs_build(rootfs, failure)) < 0)
 		return r;
 	if (sethostname("sandbox", strlen("sandbox")) != 0)
@@ -216,36 +254,58 @@ static int make_session(InitRootfs *rootfs, InitFailure *failure)
 	return 0;
 }
 
-static void reap(void)
+static int begin_plain(void)
 {
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	int r = own_stdio();
+
+	if (r < 0 || (r = init_plain_begin()) < 0)
+		return r;
+	return chdir("/") != 0 ? -errno : 0;
 }
 
-/* Every request gets one answer, in order. -EPIPE: the supervisor is gone. */
+static void reap(const WirePlan *plan)
+{
+	bool killed = false;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		killed |= WIFSIGNALED(status);
+		init_exec_ended(pid);
+	}
+	/* An exec init that was killed has left what it would have killed to us. */
+	if (killed && (plan->flags & WIRE_PLAN_PLAIN))
+		init_plain_kill(true);
+}
+
+/* Whoever asked may have let go by now, and hears nothing of it. -EPIPE: the supervisor is gone. */
 static int serve_one(const WirePlan *plan)
 {
 	WireMessage message, answer = { .type = WIRE_STARTED, .value = -1 };
 	int fds[WIRE_MAX_FDS];
 	size_t fd_count;
+	FD_AUTO control = -1;
 	FD_AUTO pidfd = -1;
 	int r = packet_receive(WIRE_INIT_FD, 0, &message, fds, &fd_count);
 
 	if (r == -ETIMEDOUT)
 		return 0;
+	if (r == 0 && (message.type != WIRE_PREPARE || fd_count != 1))
+		r = -EBADMSG;
 	if (r < 0)
 		return r;
-	if (message.type != WIRE_EXEC)
-		r = -EBADMSG;
-	else
-		r = init_exec_start(plan, fds, fd_count, &pidfd);
+	control = fds[0];
+	r = init_exec_start(plan, control, message.value != 0, &pidfd);
+	if (r == 0 && (r = packet_send(control, &answer, &pidfd, 1)) < 0)
+		/* Commands can have as many descriptors under way as a user may: without one for its end it is none. */
+		(void)sys_pidfd_send_signal(pidfd, SIGKILL);
 	if (r < 0) {
-		answer.type = WIRE_FAILED;
+		answer.type = WIRE_NOT_STARTED;
 		answer.stage = EXR_STAGE_EXEC_INIT;
 		answer.errnum = -r;
-		return packet_send(WIRE_INIT_FD, &answer, NULL, 0);
+		(void)packet_send(control, &answer, NULL, 0);
 	}
-	return packet_send(WIRE_INIT_FD, &answer, &pidfd, 1);
+	return 0;
 }
 
 static int serve(const WirePlan *plan)
@@ -277,51 +337,112 @@ static int serve(const WirePlan *plan)
 		if (p[1].revents) {
 			while (read(signals, &info, sizeof info) > 0)
 				;
-			reap();
+			reap(plan);
 		}
-		if (p[0].revents && (r = serve_one(plan)) < 0)
+		if (!p[0].revents)
+			continue;
+		/* An exec whose end was seen must not count any more among the session's processes (limits.processes), and
+		 * its signal may be a moment late. */
+		reap(plan);
+		if ((r = serve_one(plan)) < 0)
 			return r;
 	}
 }
 
 /* What a host ignores or blocks is not the commands': they get the defaults, from here on. */
-static void reset_signals(void)
+static int reset_signals(void)
 {
 	struct sigaction standard;
 	sigset_t none;
 
 	memset(&standard, 0, sizeof standard);
 	standard.sa_handler = SIG_DFL;
-	/* SIGKILL, SIGSTOP and the two that libc keeps for itself answer EINVAL. */
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &standard, NULL);
+	for (int sig = 1; sig < NSIG; sig++) {
+		/* Two have no disposition, and libc keeps some for itself and refuses them. */
+		if (sig == SIGKILL || sig == SIGSTOP || (sig > SIGSYS && sig < SIGRTMIN))
+			continue;
+		if (sigaction(sig, &standard, NULL) != 0)
+			return -errno;
+	}
 	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	return sigprocmask(SIG_SETMASK, &none, NULL) != 0 ? -errno : 0;
 }
 
-int main(void)
+/* What is under way on sockets counts against the limit of whom it is sent by, and commands of our user may send up to
+ * theirs: ours is as high as may be. They get back what it was (child-setup.c). */
+static int raise_open_files(void)
 {
-	static InitRootfs rootfs = { .session_fd = -1, .view_fd = -1, .mask_fd = -1 };
-	InitFailure failure = { .stage = EXR_STAGE_NONE, .row = -1 };
-	WireMessage ready = { .type = WIRE_READY };
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return -errno;
+	init_open_files = limit.rlim_cur;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) != 0 ? -errno : 0;
+}
+
+/* Everything before the first request. */
+static int start(InitRootfs *rootfs, InitFailure *failure)
+{
 	WirePlan *plan = NULL;
 	int r;
 
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-		_exit(1);
-	reset_signals();
+	if ((r = reset_signals()) < 0)
+		return init_fail(failure, EXR_STAGE_SIGNALS, -1, r);
 	umask(022);
-	if ((r = receive_plan(&plan)) < 0) {
-		(void)init_fail(&failure, EXR_STAGE_PLAN, -1, r);
-	} else {
-		rootfs.plan = plan;
-		r = make_session(&rootfs, &failure);
-	}
+	if ((r = raise_open_files()) < 0)
+		return init_fail(failure, EXR_STAGE_START_INIT, -1, r);
+	if ((r = receive_plan(&plan)) < 0)
+		return init_fail(failure, EXR_STAGE_PLAN, -1, r);
+	if (strncmp(plan->version, STELLA_VERSION, WIRE_VERSION_SIZE) != 0)
+		return init_fail(failure, EXR_STAGE_VERSION, -1, -EPROTO);
+	rootfs->plan = plan;
+	if (plan->flags & WIRE_PLAN_PLAIN)
+		return init_fail(failure, EXR_STAGE_START_INIT, -1, begin_plain());
+	if ((r = leave_program()) < 0)
+		return init_fail(failure, EXR_STAGE_START_INIT, -1, r);
+	if ((r = make_session(rootfs, failure)) < 0)
+		return r;
 	/* The signal at the parent's death is tied to one thread of it, and threads may end: it is for
 	 * the start only. From now on the socket tells. */
-	if (r == 0)
-		(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
-	if (r < 0) {
+	if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) != 0)
+		return init_fail(failure, EXR_STAGE_SIGNALS, -1, -errno);
+	return 0;
+}
+
+/* For whoever wants to know whether the programs belong together. */
+static _Noreturn void print_version(void)
+{
+	static const char text[] = "stella-sandbox-init " STELLA_VERSION "\n";
+
+	_exit(write(STDOUT_FILENO, text, sizeof text - 1) == (ssize_t)(sizeof text - 1) ? 0 : 1);
+}
+
+/* Whoever is not our parent gets a handle on us from nobody else. */
+static int tell_ready(const WirePlan *plan)
+{
+	WireMessage ready = { .type = WIRE_READY };
+	FD_AUTO pidfd = -1;
+
+	if (!(plan->flags & WIRE_PLAN_NATIVE))
+		return packet_send(WIRE_INIT_FD, &ready, NULL, 0);
+	pidfd = sys_pidfd_open(getpid(), 0);
+	return pidfd < 0 ? pidfd : packet_send(WIRE_INIT_FD, &ready, &pidfd, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static InitRootfs rootfs = {
+		.session_fd = -1, .view_fd = -1, .mask_fd = -1, .files_fd = -1
+	};
+	InitFailure failure = { .stage = EXR_STAGE_NONE, .row = -1 };
+	int r;
+
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		print_version();
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		_exit(1);
+	if ((r = start(&rootfs, &failure)) < 0) {
 		WireMessage failed = {
 			.type = WIRE_FAILED,
 			.stage = failure.stage,
@@ -332,7 +453,9 @@ int main(void)
 		(void)packet_send(WIRE_INIT_FD, &failed, NULL, 0);
 		_exit(1);
 	}
-	if (packet_send(WIRE_INIT_FD, &ready, NULL, 0) == 0)
-		(void)serve(plan);
+	if (tell_ready(rootfs.plan) == 0)
+		(void)serve(rootfs.plan);
+	if (rootfs.plan->flags & WIRE_PLAN_PLAIN)
+		init_plain_kill(false);
 	_exit(0);
 }

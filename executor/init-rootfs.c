@@ -15,20 +15,24 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 /* Bytes of /run: sockets and pid files. */
-#define RUN_SIZE "16777216"
+#define RUN_SIZE 16777216
 /* The mask directory holds one empty file and one empty directory. */
-#define MASK_SIZE "4096"
+#define MASK_SIZE 4096
 
 #define RUNTIME_ATTR (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-int init_tmpfs(const WirePlan *plan, const char *size, const char *mode, unsigned int attr)
+int init_tmpfs(const WirePlan *plan, uint64_t bytes, const char *mode, unsigned int attr)
 {
-	char id[16];
+	char id[16], size[24];
 
+	if (plan->tmpfs_bytes && bytes > plan->tmpfs_bytes)
+		bytes = plan->tmpfs_bytes;
 	snprintf(id, sizeof id, "%u", plan->uid);
+	snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
 	const char *const options[] = { "source", "tmpfs", "size", size, "mode", mode,
 					"uid",	  id,	   "gid",  id,	 NULL };
 
@@ -37,7 +41,7 @@ int init_tmpfs(const WirePlan *plan, const char *size, const char *mode, unsigne
 
 /* A detached copy with what is mounted below: a copy without is refused where the user namespace
  * has locked the mounts together. */
-static int clone_host(const char *path, unsigned int flags, uint64_t attr)
+int init_rootfs_clone(const char *path, unsigned int flags, uint64_t attr)
 {
 	FD_AUTO fd = sys_open_tree(AT_FDCWD, path,
 				   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | flags);
@@ -54,8 +58,8 @@ static int clone_host(const char *path, unsigned int flags, uint64_t attr)
 static int clone_private(const WireRow *row, const char *path)
 {
 	uint64_t follow = row->flags & WIRE_ROW_NO_FOLLOW ? MOUNT_ATTR_NOSYMFOLLOW : 0;
-	FD_AUTO fd = clone_host(path, AT_SYMLINK_NOFOLLOW,
-				MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | follow);
+	FD_AUTO fd = init_rootfs_clone(path, AT_SYMLINK_NOFOLLOW,
+				       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | follow);
 	struct stat st;
 
 	if (fd < 0)
@@ -73,14 +77,19 @@ static int collect_row(const WirePlan *plan, const WireRow *row)
 
 	switch ((WireRowKind)row->kind) {
 	case WIRE_ROW_HOST:
-		return clone_host(source, 0, RUNTIME_ATTR);
+		return init_rootfs_clone(source, 0, RUNTIME_ATTR);
 	case WIRE_ROW_PRIVATE:
 		return clone_private(row, source);
+	case WIRE_ROW_SOURCE:
+		return init_native_collect(plan, row);
 	case WIRE_ROW_VIEW:
 	case WIRE_ROW_LINK:
 	case WIRE_ROW_PROC:
 	case WIRE_ROW_DEV:
 	case WIRE_ROW_RUN:
+	case WIRE_ROW_PIN:
+	case WIRE_ROW_MASK:
+	case WIRE_ROW_FILE:
 		return -1; /* made later */
 	}
 	return -EBADMSG;
@@ -101,7 +110,8 @@ int init_rootfs_collect(InitRootfs *rootfs, InitFailure *failure)
 	if (rootfs->session_fd < 0)
 		return init_fail(failure, EXR_STAGE_ATTACH_VIEW, -1, -errno);
 	for (uint32_t i = 0; i < plan->row_count; i++) {
-		bool now = rows[i].kind == WIRE_ROW_HOST || rows[i].kind == WIRE_ROW_PRIVATE;
+		bool now = rows[i].kind == WIRE_ROW_HOST || rows[i].kind == WIRE_ROW_PRIVATE ||
+			   rows[i].kind == WIRE_ROW_SOURCE;
 
 		rootfs->row_fds[i] = r = collect_row(plan, &rows[i]);
 		if (now && r < 0)
@@ -121,7 +131,9 @@ int init_rootfs_mount_view(InitRootfs *rootfs, int *ret_device_fd, InitFailure *
 
 	if (device < 0)
 		return init_fail(failure, EXR_STAGE_FUSE_DEVICE, -1, -errno);
-	if (fstat(device, &st) != 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(10, 229))
+	if (fstat(device, &st) != 0)
+		return init_fail(failure, EXR_STAGE_FUSE_DEVICE, -1, -errno);
+	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(10, 229))
 		return init_fail(failure, EXR_STAGE_FUSE_DEVICE, -1, -ENODEV);
 	snprintf(device_text, sizeof device_text, "%d", device);
 	snprintf(id, sizeof id, "%u", rootfs->plan->uid);
@@ -142,14 +154,14 @@ int init_rootfs_hold_view(InitRootfs *rootfs, InitFailure *failure)
 	const char *path = wire_text(rootfs->plan, rootfs->plan->view_path);
 
 	rootfs->view_fd =
-		clone_host(path, AT_SYMLINK_NOFOLLOW, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+		init_rootfs_clone(path, AT_SYMLINK_NOFOLLOW, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	return init_fail(failure, EXR_STAGE_HOLD_VIEW, -1,
 			 rootfs->view_fd < 0 ? rootfs->view_fd : 0);
 }
 
 /* The directory that a target lies in, each missing one made when make is set. *ret_name is the
  * last component. */
-static int open_parent(int view_fd, const char *target, bool make, const char **ret_name)
+int init_rootfs_open_parent(int view_fd, const char *target, bool make, const char **ret_name)
 {
 	FD_AUTO dir = fd_dup(view_fd);
 
@@ -176,7 +188,7 @@ static int open_parent(int view_fd, const char *target, bool make, const char **
 	return fd_steal(&dir);
 }
 
-static int make_mount_point(int dir, const char *name, bool is_dir)
+int init_rootfs_make_point(int dir, const char *name, bool is_dir)
 {
 	FD_AUTO file = -1;
 
@@ -231,21 +243,22 @@ static int mount_row(InitRootfs *rootfs, uint32_t i, ExrStage *ret_stage)
 {
 	const WireRow *row = &wire_rows(rootfs->plan)[i];
 	const char *name;
-	FD_AUTO dir = open_parent(rootfs->view_fd, wire_text(rootfs->plan, row->target),
-				  row->flags & WIRE_ROW_MAKE, &name);
+	FD_AUTO dir = init_rootfs_open_parent(rootfs->view_fd, wire_text(rootfs->plan, row->target),
+					      row->flags & WIRE_ROW_MAKE, &name);
 	int r;
 
 	*ret_stage = EXR_STAGE_MOUNT_POINT;
 	if (dir < 0)
 		return dir;
 	if ((row->flags & WIRE_ROW_MAKE) && row->kind != WIRE_ROW_LINK &&
-	    (r = make_mount_point(dir, name, row->flags & WIRE_ROW_IS_DIR)) < 0)
+	    (r = init_rootfs_make_point(dir, name, row->flags & WIRE_ROW_IS_DIR)) < 0)
 		return r;
 	*ret_stage = EXR_STAGE_BIND;
 	switch ((WireRowKind)row->kind) {
 	case WIRE_ROW_HOST:
 	case WIRE_ROW_PRIVATE:
 	case WIRE_ROW_VIEW:
+	case WIRE_ROW_SOURCE:
 		r = mount_attach(rootfs->row_fds[i], dir, name);
 		fd_close(&rootfs->row_fds[i]);
 		return r;
@@ -260,8 +273,26 @@ static int mount_row(InitRootfs *rootfs, uint32_t i, ExrStage *ret_stage)
 	case WIRE_ROW_RUN:
 		*ret_stage = EXR_STAGE_MOUNT_RUN;
 		return mount_run(rootfs, dir, name);
+	case WIRE_ROW_PIN:
+	case WIRE_ROW_MASK:
+	case WIRE_ROW_FILE:
+		return init_native_mount(rootfs, i, dir, name);
 	}
 	return -EBADMSG;
+}
+
+/* The kernel comes to know all names of the view's root by two questions, not by one for each row and each part of it that
+ * the first command uses. */
+static int look_around(int view_fd)
+{
+	_Alignas(8) char entries[4096];
+	FD_AUTO dir = openat(view_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return -errno;
+	while (syscall(SYS_getdents64, dir, entries, sizeof entries) > 0)
+		;
+	return 0;
 }
 
 /* Parts of the view that the sandbox's mounts are going to cover, cloned while they can be seen. */
@@ -275,8 +306,8 @@ static int collect_view_rows(InitRootfs *rootfs, InitFailure *failure)
 
 		if (rows[i].kind != WIRE_ROW_VIEW)
 			continue;
-		dir = open_parent(rootfs->view_fd, wire_text(rootfs->plan, rows[i].target), false,
-				  &name);
+		dir = init_rootfs_open_parent(
+			rootfs->view_fd, wire_text(rootfs->plan, rows[i].target), false, &name);
 		if (dir < 0)
 			return init_fail(failure, EXR_STAGE_ATTACH_VIEW, (int)i, dir);
 		rootfs->row_fds[i] = sys_open_tree(
@@ -297,9 +328,8 @@ static int pivot(int view_fd)
 		return -errno;
 	if ((r = sys_pivot_root(".", ".")) < 0)
 		return r;
-	if (umount2(".", MNT_DETACH) != 0)
-		return -errno;
-	return chdir("/") != 0 ? -errno : 0;
+	/* Where that leaves us is nowhere; leave_host() (init-main.c) takes us to where init stays. */
+	return umount2(".", MNT_DETACH) != 0 ? -errno : 0;
 }
 
 int init_rootfs_build(InitRootfs *rootfs, InitFailure *failure)
@@ -307,6 +337,8 @@ int init_rootfs_build(InitRootfs *rootfs, InitFailure *failure)
 	int r;
 
 	if ((r = mount_attach(rootfs->view_fd, rootfs->session_fd, "")) < 0)
+		return init_fail(failure, EXR_STAGE_ATTACH_VIEW, -1, r);
+	if (!(rootfs->plan->flags & WIRE_PLAN_NATIVE) && (r = look_around(rootfs->view_fd)) < 0)
 		return init_fail(failure, EXR_STAGE_ATTACH_VIEW, -1, r);
 	if ((r = collect_view_rows(rootfs, failure)) < 0)
 		return r;
@@ -318,6 +350,11 @@ int init_rootfs_build(InitRootfs *rootfs, InitFailure *failure)
 	}
 	if (rootfs->mask_fd < 0)
 		return init_fail(failure, EXR_STAGE_MOUNT_PROC, -1, -ENOENT);
+	/* A tmpfs of ours, which is no more to be written to. */
+	if ((rootfs->plan->flags & WIRE_PLAN_NATIVE) &&
+	    (r = sys_mount_setattr(rootfs->view_fd, "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0, 0)) <
+		    0)
+		return init_fail(failure, EXR_STAGE_ATTACH_VIEW, -1, r);
 	if ((r = pivot(rootfs->view_fd)) < 0)
 		return init_fail(failure, EXR_STAGE_PIVOT, -1, r);
 	return 0;

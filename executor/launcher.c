@@ -3,11 +3,14 @@
  * The child is a raw clone: until it executes init it makes system calls only, with all signals blocked.
  * It has every capability of the new user namespace, but its user there is not 0 (nobody at all, when
  * the maps lend another id), so that execve would take them away: they are made ambient first.
- * It waits until the maps are written; if we die meanwhile its socket ends and so does it. */
+ * It waits until the maps are written and it is in the session's cgroups; if we die meanwhile its socket ends and so
+ * does it. Only then does it make its cgroup namespace, whose root is where it is at that moment: made with the others,
+ * it would show the way from our cgroup to the sandbox's. */
 #include "executor/launcher.h"
 
 #include "common/errno-util.h"
 #include "common/fd-util.h"
+#include "common/mount-util.h"
 #include "common/program-path.h"
 #include "common/syscall-wrap.h"
 #include "executor/packet.h"
@@ -19,6 +22,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -43,17 +47,19 @@ static int keep_caps(void)
 }
 
 /* What a service manager gave its service is not the commands': a protection from the OOM killer, a
- * priority over others. Best effort: lowering oneself is allowed to everyone. */
-static void be_ordinary(void)
+ * priority over others. Lowering oneself is allowed to everyone. */
+int exr_launch_be_ordinary(void)
 {
 	FD_AUTO fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	char text[16];
 	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text);
 
-	if (size > 0 && text[0] == '-')
-		(void)!pwrite(fd, "0", 1, 0);
-	if (getpriority(PRIO_PROCESS, 0) < 0)
-		(void)setpriority(PRIO_PROCESS, 0, 0);
+	if (size < 0)
+		return -errno;
+	if (size > 0 && text[0] == '-' && pwrite(fd, "0", 1, 0) < 0)
+		return -errno;
+	return getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) != 0 ? -errno
+											: 0;
 }
 
 static int init_fds(int socket)
@@ -72,12 +78,40 @@ static int init_fds(int socket)
 	return sys_close_range(WIRE_INIT_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
+/* Init's file under a mount of its own, in the mount namespace that is the sandbox's. A command's process is made by
+ * init: until its execve its /proc/self/exe is this file, which a script can name as its interpreter. Nobody
+ * writes to it by that name, and once init runs (leave_program, init-main.c) nobody executes it. */
+static int cover_program(const char *program)
+{
+	FD_AUTO fd = sys_open_tree(AT_FDCWD, program, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if ((r = sys_mount_setattr(fd, "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0, 0)) < 0)
+		return r;
+	return mount_attach(fd, AT_FDCWD, program);
+}
+
 static _Noreturn void child_fail(int socket, ExrStage stage, int r)
 {
 	WireMessage message = { .type = WIRE_FAILED, .stage = stage, .errnum = -r, .value = -1 };
 
 	(void)packet_send(socket, &message, NULL, 0);
 	_exit(127);
+}
+
+/* Closes everything from 3 up but the socket, which becomes another number. */
+static int keep_only(int *socket)
+{
+	int r;
+
+	if (dup2(*socket, HIGH_FD) < 0)
+		return -errno;
+	*socket = HIGH_FD;
+	if ((r = sys_close_range(HIGH_FD + 1, ~0u, 0)) < 0)
+		return r;
+	return sys_close_range(WIRE_INIT_FD, HIGH_FD - 1, 0);
 }
 
 static _Noreturn void init_child(const char *program, char *const *env, int socket)
@@ -87,24 +121,25 @@ static _Noreturn void init_child(const char *program, char *const *env, int sock
 	WireMessage message;
 	int r;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	sys_clone3_alone();
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+		child_fail(socket, EXR_STAGE_START_INIT, -errno);
 	/* Our copy of the other end is still open: the end of file would not come without this. */
-	if (dup2(socket, HIGH_FD) < 0)
+	if ((r = keep_only(&socket)) < 0 ||
+	    (r = packet_receive(socket, GO_MS, &message, NULL, NULL)) < 0)
+		child_fail(socket, EXR_STAGE_START_INIT, r);
+	if (message.type != WIRE_GO)
 		_exit(127);
-	socket = HIGH_FD;
-	(void)sys_close_range(HIGH_FD + 1, ~0u, 0);
-	(void)sys_close_range(WIRE_INIT_FD, HIGH_FD - 1, 0);
-	r = packet_receive(socket, GO_MS, &message, NULL, NULL);
-	if (r < 0 || message.type != WIRE_GO)
-		_exit(127);
+	if (unshare(CLONE_NEWCGROUP) != 0)
+		child_fail(socket, EXR_STAGE_CGROUP_NAMESPACE, -errno);
 	if ((r = keep_caps()) < 0)
 		child_fail(socket, EXR_STAGE_KEEP_CAPS, r);
-	be_ordinary();
-	(void)setsid();
-	if ((r = init_fds(socket)) < 0)
+	if (setsid() < 0)
+		child_fail(socket, EXR_STAGE_START_INIT, -errno);
+	if ((r = exr_launch_be_ordinary()) < 0 || (r = cover_program(program)) < 0 ||
+	    (r = init_fds(socket)) < 0)
 		child_fail(socket, EXR_STAGE_START_INIT, r);
-	if ((r = exr_signals_to_default()) < 0)
-		child_fail(socket, EXR_STAGE_START_INIT, r);
+	/* With all signals blocked: init sets all that, as soon as it is itself. */
 	execve(program, argv, env);
 	child_fail(socket, EXR_STAGE_START_INIT, -errno);
 }
@@ -129,7 +164,7 @@ static int write_map(pid_t pid, const char *name, unsigned int inside, unsigned 
 	return write_file(pid, name, text);
 }
 
-static int write_maps(pid_t pid, const ExrIdentity *identity, ExrError *error)
+int exr_launch_write_maps(pid_t pid, const ExrIdentity *identity, ExrError *error)
 {
 	int r;
 
@@ -149,58 +184,36 @@ static int write_maps(pid_t pid, const ExrIdentity *identity, ExrError *error)
 	return 0;
 }
 
-static bool sysctl_is_zero(const char *path)
-{
-	g_autofree char *text = NULL;
-
-	return g_file_get_contents(path, &text, NULL, NULL) &&
-	       g_strcmp0(g_strstrip(text), "0") == 0;
-}
-
-static bool sysctl_is_one(const char *path)
-{
-	g_autofree char *text = NULL;
-
-	return g_file_get_contents(path, &text, NULL, NULL) &&
-	       g_strcmp0(g_strstrip(text), "1") == 0;
-}
-
-static void hint(ExrError *error)
-{
-	if (sysctl_is_zero("/proc/sys/kernel/unprivileged_userns_clone"))
-		exr_error_set_hint(error, "user namespaces are off: sysctl -w "
-					  "kernel.unprivileged_userns_clone=1");
-	else if (sysctl_is_zero("/proc/sys/user/max_user_namespaces"))
-		exr_error_set_hint(error, "user namespaces are off: sysctl -w "
-					  "user.max_user_namespaces=10000");
-	else if (sysctl_is_one("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"))
-		exr_error_set_hint(error,
-				   "AppArmor restricts user namespaces: give stella-exec a profile "
-				   "with \"userns,\", or sysctl -w "
-				   "kernel.apparmor_restrict_unprivileged_userns=0");
-	else
-		exr_error_set_hint(error, "the host or its container has to allow user namespaces "
-					  "(in a container: a seccomp profile that lets clone3 "
-					  "and unshare through)");
-}
-
 static pid_t clone_init(const ExrLaunch *launch, int socket, int *ret_pidfd)
 {
 	g_autofree char *program = program_path("stella-sandbox-init");
 	g_auto(GStrv) env = exr_spawn_env();
-	uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			 CLONE_NEWCGROUP | CLONE_PIDFD;
+	uint64_t flags = EXR_LAUNCH_FLAGS | CLONE_PIDFD;
 	sigset_t mask;
 	pid_t pid;
 
 	if (launch->own_network)
 		flags |= CLONE_NEWNET;
 	exr_signals_block_all(&mask);
-	pid = sys_clone3(flags, SIGCHLD, ret_pidfd);
+	pid = sys_clone3_into(exr_session_limits_clone_fd(launch->limits), flags, SIGCHLD,
+			      ret_pidfd);
 	if (pid == 0)
 		init_child(program, env, socket);
 	exr_signals_restore(&mask);
 	return pid;
+}
+
+int exr_launch_cannot_limit(int r, ExrError *error)
+{
+	return exr_error_set(error, "limit-unenforceable", "limits", -r,
+			     "cannot put the sandbox into its cgroup: %s", errno_text(-r));
+}
+
+/* By errnos that no namespace is refused with. */
+bool exr_launch_is_refused_by_cgroup(const ExrSessionLimits *limits, int r)
+{
+	return exr_session_limits_clone_fd(limits) >= 0 &&
+	       (r == -EACCES || r == -EBUSY || r == -EOPNOTSUPP || r == -ENODEV);
 }
 
 static int send_start(int socket, int plan_fd, ExrError *error)
@@ -233,19 +246,24 @@ int exr_launch_init(const ExrLaunch *launch, int *ret_socket, ExrProcess *ret_in
 	ours = pair[0];
 	theirs = pair[1];
 	init.pid = clone_init(launch, theirs, &init.pidfd);
+	if (exr_launch_is_refused_by_cgroup(launch->limits, init.pid))
+		return exr_launch_cannot_limit(init.pid, reterr_error);
 	if (init.pid < 0) {
 		r = exr_error_set(reterr_error, CODE, "clone", -init.pid,
 				  "cannot make the sandbox's namespaces: %s",
 				  errno_text(-init.pid));
-		hint(reterr_error);
+		exr_error_set_known_hint(reterr_error);
 		return r;
 	}
 	fd_close(&theirs);
-	if ((r = write_maps(init.pid, launch->identity, reterr_error)) == 0)
+	r = exr_launch_write_maps(init.pid, launch->identity, reterr_error);
+	if (r < 0)
+		exr_error_set_known_hint(reterr_error);
+	if (r == 0 && (r = exr_session_limits_add(launch->limits, init.pid)) < 0)
+		r = exr_launch_cannot_limit(r, reterr_error);
+	if (r == 0)
 		r = send_start(ours, launch->plan_fd, reterr_error);
 	if (r < 0) {
-		if (r == -EPERM)
-			hint(reterr_error);
 		(void)exr_process_end(&init, 0, 2000);
 		return r;
 	}

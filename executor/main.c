@@ -14,7 +14,9 @@
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv, char **host_env);
-} commands[] = { { "run", exr_cmd_run }, { "sh", exr_cmd_sh } };
+} commands[] = { { "run", exr_cmd_run },
+		 { "sh", exr_cmd_sh },
+		 { "shell", exr_cmd_shell } };
 
 /* A standard stream that is closed would be the number of the next thing that we open. stdout is put on
  * something that cannot be written to, so that output is still the error that it would have been. */

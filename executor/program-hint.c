@@ -33,6 +33,21 @@ static char *find_on_host(const char *program, char **host_env)
 	return NULL;
 }
 
+/* Whether the view has a place of its own there (/tmp, /run): what the host has at that path is not in it. */
+static bool is_a_place_of_its_own(const ViewPlan *plan, const char *path)
+{
+	const ViewEntry *deepest = NULL;
+
+	/* Sorted by path: those that cover it come in the order of their depth. */
+	for (guint i = 0; i < plan->entries->len; i++) {
+		const ViewEntry *entry = plan->entries->pdata[i];
+
+		if (path_is_below(path, entry->view_path))
+			deepest = entry;
+	}
+	return deepest && deepest->kind == VIEW_ENTRY_POINT && !deepest->host_path;
+}
+
 char *exr_program_hint(const ViewPlan *plan, const char *program, char **host_env)
 {
 	g_autofree char *found = find_on_host(program, host_env), *shown = NULL, *target = NULL;
@@ -46,7 +61,7 @@ char *exr_program_hint(const ViewPlan *plan, const char *program, char **host_en
 		return g_strdup_printf("in the view it is %s: run it by that path", shown);
 	}
 	/* In a directory that the view has, yet not found: a link to where the view ends. */
-	if (located) {
+	if (located && !is_a_place_of_its_own(plan, found)) {
 		char *resolved = realpath(found, NULL);
 
 		target = g_strdup(resolved);

@@ -6,9 +6,13 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <poll.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define STEP_BYTES (64 * 1024)
+/* Steps while there is more, before anything else is looked at: whoever writes much is faster than a poll of all. */
+#define STEPS_MOST 16
 
 void exr_relay_stream_init(ExrRelayStream *stream, int source, const ExrRelayOutput *output)
 {
@@ -21,7 +25,9 @@ void exr_relay_stream_init(ExrRelayStream *stream, int source, const ExrRelayOut
 	};
 	if (output->fd >= 0) {
 		exr_caller_fd_init(&stream->sink, output->fd, O_WRONLY);
-		stream->splices = stream->sink.kind == EXR_CALLER_PIPE && !stream->capture;
+		/* Of a terminal a splice would give the end as an error. */
+		stream->splices =
+			stream->sink.kind == EXR_CALLER_PIPE && !stream->capture && !isatty(source);
 	}
 }
 
@@ -52,13 +58,39 @@ static bool has_input(int fd)
 	return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLIN);
 }
 
+/* Of a command that has ended nothing comes any more: what is in the pipe now is the rest. Without this bound another
+ * command to which it has given its end could make its output go on. A terminal's other end is only the command's. */
+static void note_left(ExrRelayStream *stream)
+{
+	int bytes = 0;
+
+	if (stream->has_left)
+		return;
+	stream->has_left = true;
+	stream->left = SIZE_MAX;
+	if (fcntl(stream->source, F_GETPIPE_SZ) > 0 && ioctl(stream->source, FIONREAD, &bytes) == 0)
+		stream->left = (size_t)MAX(bytes, 0);
+}
+
+static size_t step_of(const ExrRelayStream *stream)
+{
+	return stream->has_left ? MIN(stream->left, STEP_BYTES) : STEP_BYTES;
+}
+
+static void count_read(ExrRelayStream *stream, size_t bytes)
+{
+	if (stream->has_left && stream->left != SIZE_MAX)
+		stream->left -= bytes;
+}
+
 static size_t pump_splice(ExrRelayStream *stream, bool source_ended)
 {
 	ssize_t moved = splice(stream->source, NULL, exr_caller_fd_get(&stream->sink), NULL,
-			       STEP_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+			       step_of(stream), SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 
 	if (moved > 0) {
 		stream->waits_for_sink = false;
+		count_read(stream, (size_t)moved);
 		return (size_t)moved;
 	}
 	if (moved == 0) {
@@ -83,8 +115,9 @@ static void read_source(ExrRelayStream *stream, bool source_ended)
 
 	if (!stream->buffer)
 		stream->buffer = g_malloc(STEP_BYTES);
-	got = read(stream->source, stream->buffer, STEP_BYTES);
+	got = read(stream->source, stream->buffer, step_of(stream));
 	if (got > 0) {
+		count_read(stream, (size_t)got);
 		stream->start = 0;
 		stream->size = (size_t)got;
 		if (stream->capture)
@@ -126,11 +159,30 @@ static size_t pump_copy(ExrRelayStream *stream, bool source_ended)
 	return moved;
 }
 
+/* Nothing is left of what had an end. */
+static bool is_emptied(const ExrRelayStream *stream)
+{
+	return stream->has_left && stream->left == 0 && stream->size == 0;
+}
+
 size_t exr_relay_stream_pump(ExrRelayStream *stream, bool source_ended)
 {
-	if (stream->done)
-		return 0;
-	if (stream->splices)
-		return pump_splice(stream, source_ended);
-	return pump_copy(stream, source_ended);
+	size_t all = 0;
+
+	if (source_ended && !stream->done)
+		note_left(stream);
+	for (int i = 0; i < STEPS_MOST && !stream->done; i++) {
+		size_t moved = 0;
+
+		if (is_emptied(stream))
+			stream->done = true;
+		else if (stream->splices)
+			moved = pump_splice(stream, source_ended);
+		else
+			moved = pump_copy(stream, source_ended);
+		all += moved;
+		if (moved == 0)
+			break;
+	}
+	return all;
 }

@@ -13,6 +13,8 @@ typedef struct {
 	void *capture_data;
 	char *buffer; /* read and not yet written: size bytes from start */
 	size_t start, size;
+	size_t left;	     /* once the source has ended: bytes of it that are still to be read */
+	bool has_left;	     /* left is known */
 	bool splices;	     /* from pipe to pipe, past our memory */
 	bool waits_for_sink; /* else it waits for the source */
 	bool done;  /* nothing more will come, or nobody wants it: the source is to be closed */

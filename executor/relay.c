@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <glib.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,9 +30,11 @@ typedef struct {
 	bool told;	     /* the command itself has ended */
 	bool killed;	     /* we killed it */
 	bool gave_up;	     /* whatever is not passed on by now is lost */
+	bool stopping;	     /* a deadline has passed, or we were canceled */
 	int signal;	     /* the first one that was passed on, or 0 */
 	int64_t timeout_at;  /* NEVER when past or none */
 	int64_t cancel_at;   /* kill_after_ms after the first signal */
+	int64_t grace_at;    /* kill_grace_ms after we were stopping */
 	int64_t dead_at;     /* the end of patience after a kill */
 	int64_t progress_at; /* when output last moved */
 } Relay;
@@ -44,7 +47,7 @@ static int64_t later(int64_t now, int64_t ms)
 /* When a consumer's silence ends the relay: only once the command is gone and we want to end. */
 static int64_t stalled_at(const Relay *relay)
 {
-	if (relay->ended && (relay->killed || relay->signal != 0))
+	if (relay->ended && (relay->killed || relay->stopping || relay->signal != 0))
 		return relay->progress_at + PATIENCE;
 	return NEVER;
 }
@@ -52,11 +55,24 @@ static int64_t stalled_at(const Relay *relay)
 static void kill_exec(Relay *relay, int64_t now)
 {
 	relay->killed = true;
-	relay->timeout_at = relay->cancel_at = NEVER;
+	relay->timeout_at = relay->cancel_at = relay->grace_at = NEVER;
 	relay->dead_at = relay->progress_at = now;
 	relay->dead_at += PATIENCE;
 	if (!relay->ended)
 		exr_exec_kill(relay->exec);
+}
+
+/* Its time is over: a last chance to end by itself, or none. */
+static void stop_exec(Relay *relay, int64_t now)
+{
+	relay->stopping = true;
+	relay->timeout_at = NEVER;
+	if (relay->config->kill_grace_ms <= 0 || relay->ended) {
+		kill_exec(relay, now);
+		return;
+	}
+	relay->grace_at = later(now, relay->config->kill_grace_ms);
+	(void)exr_exec_signal(relay->exec, SIGTERM);
 }
 
 static void on_signal(Relay *relay, int sig, int64_t now)
@@ -88,6 +104,8 @@ static void check_deadlines(Relay *relay, int64_t now)
 		/* One that ended in time and only waits for its consumer has not timed out; but from
 		 * now on that consumer is not waited for without bound. */
 		relay->end->timed_out = !relay->ended;
+		stop_exec(relay, now);
+	} else if (now >= relay->grace_at) {
 		kill_exec(relay, now);
 	} else if (now >= relay->cancel_at) {
 		if (!relay->ended) {
@@ -102,7 +120,7 @@ static void check_deadlines(Relay *relay, int64_t now)
 
 static int64_t next_deadline(const Relay *relay, int64_t now)
 {
-	int64_t next = MIN(relay->timeout_at, relay->cancel_at);
+	int64_t next = MIN(MIN(relay->timeout_at, relay->cancel_at), relay->grace_at);
 
 	next = MIN(next, stalled_at(relay));
 	if (!relay->ended)
@@ -121,6 +139,9 @@ static void pump_output(Relay *relay, ExrRelayStream *stream, int64_t now)
 /* Closes our end of what is done. */
 static void close_done(Relay *relay)
 {
+	/* Both of our ends, so that a terminal whose output nobody wants is hung up, as a pipe would be broken. */
+	if (relay->out.done && relay->in.is_terminal)
+		relay->in.done = true;
 	if (relay->in.done && exr_exec_stdin_fd(relay->exec) >= 0) {
 		exr_relay_input_clear(&relay->in);
 		exr_exec_close_stdin(relay->exec);
@@ -149,12 +170,21 @@ static bool can_go_on(const Relay *relay)
 
 static void wait_and_handle(Relay *relay)
 {
-	enum { SIGNAL, END, STATUS, IN, IN_SINK, OUT, ERR, N };
+	enum { SIGNAL, EVENT, CANCEL, KILL, SESSION, END, STATUS, IN, IN_SINK, OUT, ERR, N };
 	struct pollfd fds[N] = { [0 ... N - 1] = { .fd = -1 } };
 	int64_t now = g_get_monotonic_time(), until = next_deadline(relay, now);
 	struct timespec timeout = { 0 };
+	bool is_gone = false;
 
 	fds[SIGNAL] = (struct pollfd){ relay->config->signal_fd, POLLIN, 0 };
+	if (!relay->stopping && !relay->ended)
+		fds[CANCEL] = (struct pollfd){ relay->config->cancel_fd, POLLIN, 0 };
+	if (!relay->killed && !relay->ended)
+		fds[KILL] = (struct pollfd){ relay->config->kill_fd, POLLIN, 0 };
+	if (relay->config->on_event)
+		fds[EVENT] = (struct pollfd){ relay->config->event_fd, POLLIN, 0 };
+	if (!relay->killed && !relay->ended && !relay->told)
+		fds[SESSION] = (struct pollfd){ relay->config->ended_fd, POLLIN, 0 };
 	fds[END] = (struct pollfd){ relay->ended ? -1 : exr_exec_end_fd(relay->exec), POLLIN, 0 };
 	if (!relay->ended && !relay->told)
 		fds[STATUS] = (struct pollfd){ exr_exec_status_fd(relay->exec), POLLIN, 0 };
@@ -173,19 +203,36 @@ static void wait_and_handle(Relay *relay)
 		return; /* EINTR: a signal that is not ours; nothing was reported */
 	now = g_get_monotonic_time();
 
-	if (fds[END].revents) {
-		relay->ended = true;
-		relay->progress_at = now;
-		relay->in.done = true;
-	}
 	if (fds[STATUS].revents) {
 		/* What it has left running dies now; a process that cannot is not waited for. */
 		relay->told = true;
 		relay->dead_at = now + PATIENCE;
-		exr_exec_kill(relay->exec);
+		is_gone = exr_exec_take_told(relay->exec);
 	}
+	if (fds[END].revents || is_gone) {
+		relay->ended = true;
+		relay->progress_at = now;
+		relay->in.done = true;
+	}
+	if (fds[EVENT].revents)
+		relay->config->on_event(relay->exec, relay->config->event_data);
 	if (fds[SIGNAL].revents)
 		read_signals(relay, now);
+	if (fds[CANCEL].revents && !relay->ended && !relay->killed) {
+		relay->end->canceled = true;
+		stop_exec(relay, now);
+	}
+	if (fds[KILL].revents && !relay->ended && !relay->killed) {
+		/* Whose time was over before stays so. */
+		relay->end->canceled |= !relay->stopping;
+		relay->stopping = true;
+		kill_exec(relay, now);
+	}
+	/* A command without a view has nothing to go on with. */
+	if (fds[SESSION].revents && !relay->ended && !relay->told && !relay->killed) {
+		relay->end->session_ended = true;
+		kill_exec(relay, now);
+	}
 	check_deadlines(relay, now);
 	exr_relay_input_pump(&relay->in, now, fds[IN].revents != 0, fds[IN_SINK].revents);
 	if (fds[OUT].revents || relay->ended)
@@ -204,15 +251,18 @@ void exr_relay_run(ExrExec *exec, const ExrRelayConfig *config, ExrRelayEnd *ret
 		.end = ret_end,
 		.timeout_at = config->timeout_ms > 0 ? later(now, config->timeout_ms) : NEVER,
 		.cancel_at = NEVER,
+		.grace_at = NEVER,
 		.dead_at = NEVER,
 		.progress_at = now,
 	};
 
 	*ret_end = (ExrRelayEnd){ 0 };
-	exr_relay_input_init(&relay.in, config->stdin_fd, exr_exec_stdin_fd(exec));
+	exr_relay_input_init(&relay.in, config, exr_exec_stdin_fd(exec));
 	exr_relay_stream_init(&relay.out, exr_exec_stdout_fd(exec), &config->out);
 	exr_relay_stream_init(&relay.err, exr_exec_stderr_fd(exec), &config->err);
 	close_done(&relay);
+	if (config->on_event)
+		config->on_event(exec, config->event_data);
 	while (!relay.gave_up && !(relay.ended && relay.out.done && relay.err.done))
 		wait_and_handle(&relay);
 	ret_end->out_errno = relay.out.errnum == EPIPE ? 0 : relay.out.errnum;

@@ -13,6 +13,8 @@
 /* Given every byte of a stream as it comes. */
 typedef void (*ExrRelayCapture)(const void *data, size_t size, void *user_data);
 
+typedef void (*ExrRelayEvent)(ExrExec *exec, void *user_data);
+
 typedef struct {
 	int fd;			 /* the caller's, where the stream goes live; -1: nowhere */
 	ExrRelayCapture capture; /* NULL: none */
@@ -20,17 +22,29 @@ typedef struct {
 } ExrRelayOutput;
 
 typedef struct {
-	int stdin_fd; /* the caller's; -1: the command's input ends at once */
+	int stdin_fd; /* the caller's; -1: the command's input is these bytes, or ends at once */
+	const void *input; /* borrowed */
+	size_t input_size;
 	ExrRelayOutput out, err;
 	int signal_fd;	       /* a non-blocking signalfd, or -1 */
+	int cancel_fd;	       /* readable: the command is to be killed; or -1 */
+	int kill_fd;	       /* readable: the same, and kill_grace_ms is not waited for; or -1 */
+	int ended_fd;	       /* readable: the session has ended, its gateway or its init; or -1 */
 	int64_t timeout_ms;    /* from now; 0: none */
+	int64_t kill_grace_ms; /* SIGTERM so long before SIGKILL, at a timeout or at cancel_fd */
 	int64_t kill_after_ms; /* from the first signal that was passed on */
+	/* Called before anything else, and whenever event_fd, if any, is readable, which it has to read. NULL: none. */
+	ExrRelayEvent on_event;
+	void *event_data;
+	int event_fd;
 } ExrRelayConfig;
 
 typedef struct {
-	bool timed_out;	 /* we killed it, at its deadline */
-	int canceled_by; /* the signal at which we killed it, or 0 */
-	int out_errno;	 /* why live output stopped early (positive), or 0. EPIPE is no error */
+	bool timed_out;	    /* we killed it, at its deadline */
+	bool canceled;	    /* we killed it, for cancel_fd or kill_fd */
+	int canceled_by;    /* the signal at which we killed it, or 0 */
+	bool session_ended; /* we killed it, for ended_fd */
+	int out_errno;	    /* why live output stopped early (positive), or 0. EPIPE is no error */
 	int err_errno;
 } ExrRelayEnd;
 

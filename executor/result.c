@@ -3,6 +3,8 @@
 
 #include "common/errno-util.h"
 #include "common/json-string.h"
+#include "executor/session-limits.h"
+#include "executor/spill.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -70,28 +72,38 @@ static void add_stream_key(GString *json, const char *stream, const char *key)
 	add_key(json, name);
 }
 
-static void add_stream(GString *json, const char *stream, OutputBuffer *buffer)
+static void add_stream(GString *json, const char *stream, OutputBuffer *buffer, const char *spill,
+		       bool lossy)
 {
-	size_t text_size = 0, raw_size;
-	g_autofree char *text = buffer ? output_buffer_text(buffer, NULL, &text_size) : g_strdup("");
-	bool utf8 = json_string_is_text(text, text_size);
+	uint64_t total = buffer ? output_buffer_total(buffer) : 0;
+	g_autofree char *remark = exr_spill_remark(spill, total);
+	size_t size = 0;
+	g_autofree char *text = buffer ? output_buffer_text(buffer, remark, &size) : g_strdup("");
+	const char *encoding = "utf-8";
 
 	add_stream_key(json, stream, "");
-	if (utf8) {
-		json_string_add_text(json, text, text_size);
+	if (json_string_is_text(text, size)) {
+		json_string_add_text(json, text, size);
+	} else if (lossy) {
+		encoding = "utf-8-lossy";
+		json_string_add_lossy(json, text, size);
 	} else {
-		const char *raw = output_buffer_data(buffer, &raw_size);
+		const char *raw = output_buffer_data(buffer, &size);
 
-		json_string_add_base64(json, raw, raw_size);
+		encoding = "base64";
+		json_string_add_base64(json, raw, size);
 	}
 	add_stream_key(json, stream, "_encoding");
-	g_string_append(json, utf8 ? "\"utf-8\"" : "\"base64\"");
+	json_string_add(json, encoding);
 	add_stream_key(json, stream, "_bytes");
-	g_string_append_printf(json, "%" PRIu64, buffer ? output_buffer_total(buffer) : 0);
+	g_string_append_printf(json, "%" PRIu64, total);
 	add_stream_key(json, stream, "_truncated");
 	g_string_append(json, buffer && output_buffer_truncated(buffer) ? "true" : "false");
 	add_stream_key(json, stream, "_spill");
-	g_string_append(json, "null");
+	if (spill)
+		json_string_add_path(json, spill);
+	else
+		g_string_append(json, "null");
 }
 
 /* Names or paths; NULL is "not known". */
@@ -110,9 +122,7 @@ static void add_names(GString *json, const char *key, const char *const *paths)
 	g_string_append_c(json, ']');
 }
 
-/* By the names that they have in a policy. Those that the command itself gets to see as an error, and
- * we do not, are not among them. */
-static void add_limits_hit(GString *json, const ExrResult *result)
+const char **exr_result_limits_hit(const ExrResult *result)
 {
 	int sig = result->ended == EXR_ENDED_SIGNALED ? result->signal : 0;
 	const PolicyLimits *limits = result->limits;
@@ -124,15 +134,69 @@ static void add_limits_hit(GString *json, const ExrResult *result)
 					  (result->err && output_buffer_truncated(result->err)) },
 		{ "file_size_bytes", limits && limits->file_size_bytes > 0 && sig == SIGXFSZ },
 		{ "cpu_seconds", limits && limits->cpu_seconds > 0 && sig == SIGXCPU },
+		{ "memory_bytes", result->limits_hit & EXR_LIMIT_MEMORY },
+		{ "processes", result->limits_hit & EXR_LIMIT_PROCESSES },
 	};
-	const char *separator = "";
+	const char **names = g_new0(const char *, G_N_ELEMENTS(rows) + 1);
+	size_t count = 0;
 
-	add_literal(json, "limits_hit", "[");
-	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-		if (!rows[i].hit)
-			continue;
-		g_string_append_printf(json, "%s\"%s\"", separator, rows[i].name);
-		separator = ", ";
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+		if (rows[i].hit)
+			names[count++] = rows[i].name;
+	return names;
+}
+
+static void add_path(GString *json, const char *key, const char *path)
+{
+	add_key(json, key);
+	if (path)
+		json_string_add_path(json, path);
+	else
+		g_string_append(json, "null");
+}
+
+static GString *denial_to_json(const void *row)
+{
+	const ExrDenial *denial = row;
+	GString *object = g_string_new("{");
+
+	add_string(object, "op", denial->op);
+	add_path(object, "path", denial->path);
+	add_path(object, "mount", denial->mount);
+	add_string(object, "reason", denial->reason);
+	add_string(object, "errno", denial->errnum_name);
+	add_int(object, "count", (int64_t)denial->count);
+	return g_string_append_c(object, '}');
+}
+
+static GString *change_to_json(const void *row)
+{
+	const ExrChange *change = row;
+	GString *object = g_string_new("{");
+
+	add_path(object, "path", change->path);
+	add_string(object, "change", change->change);
+	if (change->from)
+		add_path(object, "from", change->from);
+	return g_string_append_c(object, '}');
+}
+
+/* An array; NULL is "not known". */
+static void add_rows(GString *json, const char *key, const GPtrArray *rows,
+		     GString *(*to_json)(const void *row))
+{
+	add_key(json, key);
+	if (!rows) {
+		g_string_append(json, "null");
+		return;
+	}
+	g_string_append_c(json, '[');
+	for (guint i = 0; i < rows->len; i++) {
+		GString *object = to_json(rows->pdata[i]);
+
+		g_string_append(json, i > 0 ? ", " : "");
+		g_string_append_len(json, object->str, (gssize)object->len);
+		g_string_free(object, TRUE);
 	}
 	g_string_append_c(json, ']');
 }
@@ -160,6 +224,9 @@ GString *exr_result_to_json(const ExrResult *result)
 {
 	bool exited = result->ended == EXR_ENDED_EXITED;
 	bool signaled = result->ended == EXR_ENDED_SIGNALED;
+	static const ExrObserved nothing_known;
+	const ExrObserved *observed = result->observed ? result->observed : &nothing_known;
+	g_autofree const char **limits_hit = exr_result_limits_hit(result);
 	GString *json = g_string_new("{");
 
 	add_int(json, "version", EXR_RESULT_VERSION);
@@ -171,20 +238,20 @@ GString *exr_result_to_json(const ExrResult *result)
 		add_signal(json, result->signal);
 	else
 		add_literal(json, "signal", "null");
-	add_stream(json, "stdout", result->out);
-	add_stream(json, "stderr", result->err);
+	add_stream(json, "stdout", result->out, result->out_spill, result->lossy_text);
+	add_stream(json, "stderr", result->err, result->err_spill, result->lossy_text);
 	add_int(json, "duration_ms", result->duration_ms);
 	add_known(json, "cpu_ms", result->cpu_ms >= 0, result->cpu_ms);
 	add_known(json, "max_rss_bytes", result->max_rss_bytes >= 0, result->max_rss_bytes);
-	/* The gateway does not report these yet: not known, which is not the same as none. */
-	add_literal(json, "denials", "null");
-	add_int(json, "denials_dropped", 0);
+	add_rows(json, "denials", observed->denials, denial_to_json);
+	add_int(json, "denials_dropped", (int64_t)observed->denials_dropped);
 	add_names(json, "writable", result->writable);
-	add_literal(json, "changes", "null");
-	add_int(json, "changes_dropped", 0);
+	add_rows(json, "changes", observed->changes, change_to_json);
+	add_int(json, "changes_dropped", (int64_t)observed->changes_dropped);
+	add_literal(json, "changes_incomplete", observed->changes_incomplete ? "true" : "false");
 	add_known(json, "left_over_killed", result->left_over_killed >= 0,
 		  result->left_over_killed);
-	add_limits_hit(json, result);
+	add_names(json, "limits_hit", limits_hit);
 	add_names(json, "limits_unenforced", result->limits_unenforced);
 	add_error(json, result->ended == EXR_ENDED_START_FAILED ? result->error : NULL);
 	g_string_append_c(json, '}');

@@ -3,33 +3,47 @@
 #include "executor/run.h"
 
 #include "common/errno-util.h"
+#include "executor/message.h"
 #include "executor/program-hint.h"
-#include "executor/request.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
-static void capture(const void *data, size_t size, void *buffer)
+/* Who asked for one of these and reads no result must not believe that it holds. */
+static void warn_of_limits(const ExrRun *run)
 {
-	output_buffer_write(buffer, data, size);
+	const char *const *unenforced = exr_session_unenforced(run->session);
+
+	for (; *unenforced; unenforced++)
+		if (strcmp(*unenforced, "memory_bytes") == 0 ||
+		    strcmp(*unenforced, "processes") == 0)
+			exr_message_print("limits.required makes that an error, which says why",
+					  "limits.%s cannot be enforced here", *unenforced);
 }
 
-static void make_buffers(ExrRun *run, ExrRelayConfig *config)
+/* Who asked for none is told which one it is when it is not the one that does everything. */
+static int start_by_default(ExrRun *run, const ExrSessionConfig *config)
 {
-	if (!run->options.json && !run->result_file)
-		return;
-	run->out = output_buffer_new(run->policy->limits.output_bytes);
-	run->err = output_buffer_new(run->policy->limits.output_bytes);
-	config->out.capture = config->err.capture = capture;
-	config->out.capture_data = run->out;
-	config->err.capture_data = run->err;
+	g_autofree char *skipped = NULL;
+	int r = exr_session_new_by_default(config, &run->session, &skipped, &run->error);
+
+	if (r == 0 && skipped && !run->options.quiet)
+		exr_message_print(skipped, "backend %s is used: denials and changes are not known",
+				  exr_session_backend(run->session)->name);
+	return r;
 }
 
 static int start_session(ExrRun *run)
 {
 	ExrSessionConfig config = {
 		.policy = run->policy,
+		.backend = run->backend,
 		.temporary_user = policy_options_user_is_temporary(run->options.policy),
+		.one_exec = true,
+		.host_env = (const char *const *)run->host_env,
+		/* Without a policy tools' caches and settings belong to the user, not the project. */
+		.home = run->options.has_policy_file ? NULL : STELLA_MOUNT_USER_DATA,
 	};
 	int r = exr_signals_init(&run->signals);
 
@@ -37,117 +51,93 @@ static int start_session(ExrRun *run)
 		return exr_error_set(&run->error, "internal", "signals", -r,
 				     "signals cannot be set up: %s", errno_text(-r));
 	run->has_signals = true;
-	r = exr_session_new(&config, &run->session, &run->error);
+	r = run->backend ? exr_session_new(&config, &run->session, &run->error)
+			 : start_by_default(run, &config);
+	if (r == 0 && !run->options.json)
+		warn_of_limits(run);
 	if (r < 0) {
 		char *message = policy_options_explain(run->options.policy, run->error.message);
 
 		g_free(run->error.message);
 		run->error.message = message;
-		return r;
 	}
-	run->session_id = g_strdup(exr_session_id(run->session));
-	run->writable = view_plan_writable(exr_session_plan(run->session));
-	return 0;
+	return r;
 }
 
-/* What became of the command, once it has ended. */
-static void take_end(ExrRun *run, int finish_result)
-{
-	ExrResult *result = &run->result;
-
-	result->exec_id = 1;
-	result->cpu_ms = run->end.cpu_ms;
-	result->max_rss_bytes = run->end.max_rss_bytes;
-	result->left_over_killed = run->end.left_over_killed;
-	if (run->relay_end.timed_out) {
-		result->ended = EXR_ENDED_TIMED_OUT;
-	} else if (run->relay_end.canceled_by) {
-		result->ended = EXR_ENDED_CANCELED;
-		result->signal = run->relay_end.canceled_by;
-	} else if (finish_result < 0) {
-		(void)exr_error_set(&run->error, "internal", "finish", -finish_result,
-				    "the command has ended, but not all of its processes: %s",
-				    errno_text(-finish_result));
-	} else if (run->end.start_failed) {
-		run->error = run->end.error;
-		run->end.error = (ExrError){ 0 };
-	} else if (run->end.signal) {
-		result->ended = EXR_ENDED_SIGNALED;
-		result->signal = run->end.signal;
-	} else {
-		result->ended = EXR_ENDED_EXITED;
-		result->exit_code = run->end.exit_code;
-	}
-}
-
+/* The outcome's own error, with what may help. */
 static void add_hint(ExrRun *run)
 {
+	ExrError *error = exr_outcome_error(run->outcome);
 	g_autofree char *hint = NULL;
 
-	if (g_strcmp0(run->error.code, "program-not-found") == 0 &&
-	    g_strcmp0(run->error.stage, "exec") == 0 && !run->error.hint)
+	if (!error)
+		return;
+	if (g_strcmp0(error->code, "program-not-found") == 0 &&
+	    g_strcmp0(error->stage, "exec") == 0 && !error->hint &&
+	    exr_session_backend(run->session)->isolates)
 		hint = exr_program_hint(exr_session_plan(run->session), run->argv[0],
 					run->host_env);
 	if (hint)
-		exr_error_set_hint(&run->error, "%s", hint);
-	if (run->error.errnum == E2BIG && run->is_sh)
-		exr_error_set_hint(&run->error,
+		exr_error_set_hint(error, "%s", hint);
+	if (error->errnum == E2BIG && run->is_sh)
+		exr_error_set_hint(error,
 				   "put the command into a file of the workspace and run that");
 }
 
-static int run_command(ExrRun *run)
+/* When nobody looks at the output as it comes, everybody gets the same size. */
+static int find_terminal(ExrRun *run, ExrExecOptions *options)
 {
-	bool json = run->options.json;
-	ExrRelayConfig relay = {
-		.stdin_fd = run->stdin_fd,
-		.out.fd = json ? -1 : STDOUT_FILENO,
-		.err.fd = json ? -1 : STDERR_FILENO,
-		.signal_fd = run->signals.fd,
-		.timeout_ms = run->options.timeout_ms,
-		.kill_after_ms = run->options.kill_after_ms,
-	};
-	ExrRequestSource source = {
-		.plan = exr_session_plan(run->session),
-		.argv = run->argv,
-		.host_env = run->host_env,
-		.env = run->options.env,
-		.cwd = run->options.cwd,
-		/* Without a policy tools' caches and settings belong to the user, not the project. */
-		.home = run->options.has_policy_file ? NULL : STELLA_MOUNT_USER_DATA,
-		.stdin_null = run->stdin_fd < 0,
-	};
-	g_autoptr(ExrFrozenRequest) request = NULL;
-	ExrExec *exec = NULL;
-	int64_t started;
-	int sig, r = exr_request_freeze(&source, &request, &run->error);
+	int r = 0;
 
+	if (!run->options.json)
+		r = exr_caller_terminal_init(&run->terminal,
+					     run->stdin_fd == STDIN_FILENO ? STDIN_FILENO : -1);
 	if (r < 0)
-		return r;
-	if (relay.timeout_ms == 0)
-		relay.timeout_ms = run->policy->timeout_ms;
-	make_buffers(run, &relay);
+		return exr_error_set(&run->error, "internal", "signals", -r,
+				     "signals cannot be set up: %s", errno_text(-r));
+	options->tty = true;
+	exr_caller_terminal_size(&run->terminal, &options->rows, &options->columns);
+	options->on_event = exr_caller_terminal_on_event;
+	options->event_data = &run->terminal;
+	options->event_fd = run->terminal.event_fd;
+	return 0;
+}
+
+static void run_command(ExrRun *run)
+{
+	ExrExecOptions options;
+	int sig;
+
+	exr_exec_options_init(&options);
+	options.argv = (const char *const *)run->argv;
+	options.cwd = run->options.cwd;
+	options.env = run->options.env;
+	options.timeout_ms = run->options.timeout_ms;
+	options.input_fd = run->stdin_fd;
+	options.capture = run->options.json || run->result_file;
+	options.spill_lasts = true; /* nobody else could read it: this is all that runs */
+	if (!run->options.json) {
+		options.out.fd = STDOUT_FILENO;
+		options.err.fd = STDERR_FILENO;
+	}
+	options.signal_fd = run->signals.fd;
+	options.kill_after_ms = run->options.kill_after_ms;
+	if (run->tty && find_terminal(run, &options) < 0)
+		return;
 	sig = exr_signals_take(&run->signals);
 	if (sig != 0) {
-		run->result.ended = EXR_ENDED_CANCELED;
-		run->result.signal = sig;
-		return 0;
+		run->outcome = exr_outcome_new(run->session);
+		run->outcome->result.ended = EXR_ENDED_CANCELED;
+		run->outcome->result.signal = sig;
+		return;
 	}
-	started = g_get_monotonic_time();
-	r = exr_exec_start(run->session, &request->request, &exec, &run->error);
-	if (r < 0)
-		return r;
-	exr_relay_run(exec, &relay, &run->relay_end);
-	r = exr_exec_finish(exec, &run->end);
-	run->result.duration_ms = (g_get_monotonic_time() - started) / 1000;
-	take_end(run, r);
-	return 0;
+	run->outcome = exr_session_exec_until(run->session, &options, -1);
+	exr_caller_terminal_clear(&run->terminal);
+	add_hint(run);
 }
 
 void exr_run_execute(ExrRun *run)
 {
-	if (start_session(run) < 0)
-		return;
-	(void)run_command(run); /* what failed is in the run */
-	if (run->error.code)
-		add_hint(run);
+	if (start_session(run) == 0)
+		run_command(run);
 }

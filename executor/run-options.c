@@ -11,6 +11,7 @@
 typedef enum {
 	OPTION_HELP,
 	OPTION_JSON,
+	OPTION_LOSSY_TEXT,
 	OPTION_RESULT,
 	OPTION_STDIN,
 	OPTION_TIMEOUT,
@@ -19,7 +20,9 @@ typedef enum {
 	OPTION_SETENV,
 	OPTION_UNSETENV,
 	OPTION_ENV_FILE,
+	OPTION_TTY,
 	OPTION_QUIET,
+	OPTION_LOG_FORMAT,
 	_N_OPTION,
 } Option;
 
@@ -29,6 +32,7 @@ static const struct {
 } options_table[_N_OPTION] = {
 	[OPTION_HELP] = { "--help", false, true },
 	[OPTION_JSON] = { "--json", false, true },
+	[OPTION_LOSSY_TEXT] = { "--lossy-text", false, true },
 	[OPTION_RESULT] = { "--result", true, false },
 	[OPTION_STDIN] = { "--stdin", true, false },
 	[OPTION_TIMEOUT] = { "--timeout", true, false },
@@ -37,7 +41,9 @@ static const struct {
 	[OPTION_SETENV] = { "--setenv", true, true },
 	[OPTION_UNSETENV] = { "--unsetenv", true, true },
 	[OPTION_ENV_FILE] = { "--env-file", true, true },
+	[OPTION_TTY] = { "--tty", false, true },
 	[OPTION_QUIET] = { "--quiet", false, true },
+	[OPTION_LOG_FORMAT] = { "--log-format", true, false },
 };
 
 typedef struct {
@@ -78,6 +84,20 @@ static int parse_duration(const char *text, int64_t *ret_ms, char **reterr_messa
 	return r;
 }
 
+static int parse_log_format(const char *text, LogFormat *ret_format, char **reterr_message)
+{
+	int format = log_format_find(text);
+
+	if (format < 0) {
+		g_autofree char *shown = path_escape(text);
+
+		*reterr_message = g_strdup_printf("expected text or json, got '%s'", shown);
+		return format;
+	}
+	*ret_format = (LogFormat)format;
+	return 0;
+}
+
 /* A path or the like that cannot be empty. */
 static int take_text(const char *value, const char **ret_text, char **reterr_message)
 {
@@ -100,9 +120,17 @@ static int apply(const Parser *parser, Option option, const char *value, char **
 	case OPTION_JSON:
 		options->json = true;
 		return 0;
+	case OPTION_LOSSY_TEXT:
+		options->lossy_text = true;
+		return 0;
+	case OPTION_TTY:
+		options->tty = true;
+		return 0;
 	case OPTION_QUIET:
 		options->quiet = true;
 		return 0;
+	case OPTION_LOG_FORMAT:
+		return parse_log_format(value, &options->log_format, reterr_message);
 	case OPTION_RESULT:
 		return take_text(value, &options->result_path, reterr_message);
 	case OPTION_STDIN:
@@ -199,6 +227,10 @@ int exr_run_options_parse(int argc, char **argv, char **host_env, ExrRunOptions 
 			ret_options->has_policy_file = true;
 	}
 	ret_options->rest = argv + i;
+	if (ret_options->lossy_text && !ret_options->json && !ret_options->result_path) {
+		*reterr_message = g_strdup("--lossy-text: needs --json or --result");
+		return -EINVAL;
+	}
 	if (ret_options->json && ret_options->result_path) {
 		*reterr_message = g_strdup("--result: cannot be used with --json");
 		return -EINVAL;

@@ -1,6 +1,7 @@
-/* The arguments of `stella-exec run` and `stella-exec sh`, read and checked; nothing is opened yet. */
+/* The arguments of `stella-exec run`, `sh` and `shell`, read and checked; nothing is opened yet. */
 #pragma once
 
+#include "common/log.h"
 #include "common/policy-options.h"
 #include "executor/env-list.h"
 
@@ -11,9 +12,12 @@
 
 typedef struct {
 	PolicyOptions *policy;
-	bool has_policy_file;	 /* --policy was given */
-	bool wants_help;	 /* then nothing else counts */
-	bool json;		 /* one object on stdout instead of live output */
+	bool has_policy_file; /* --policy was given */
+	bool wants_help;      /* then nothing else counts */
+	bool json;	      /* one object on stdout instead of live output */
+	bool lossy_text;      /* output that is not UTF-8: text with U+FFFD, not base64 */
+	bool tty;	      /* a terminal of its own for the command */
+	LogFormat log_format;
 	bool quiet;		 /* nothing on stderr about denials */
 	const char *result_path; /* borrowed from argv, as are the others; NULL: not given */
 	const char *stdin_path;	 /* "-": the caller's own */

@@ -10,6 +10,7 @@
 #include "common/path-util.h"
 #include "common/syscall-wrap.h"
 #include "executor/script.h"
+#include "executor/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,10 @@ static int fail_request(ExrRun *run, int errnum, const char *message)
 {
 	int r = exr_error_set(&run->error, "request-invalid", "options", errnum, "%s", message);
 
-	exr_error_set_hint(&run->error, "see stella-exec %s --help", run->is_sh ? "sh" : "run");
+	exr_error_set_hint(&run->error, "see stella-exec %s --help",
+			   run->is_shell ? "shell"
+			   : run->is_sh	 ? "sh"
+					 : "run");
 	return r;
 }
 
@@ -61,8 +65,22 @@ static int take_sh_command(ExrRun *run)
 	return r;
 }
 
+static int take_shell(ExrRun *run)
+{
+	if (run->options.rest[0])
+		return fail_request(run, 0, "shell takes no command; sh runs one");
+	if (run->options.json)
+		return fail_request(run, 0,
+				    "--json: a shell is for a person; sh --json runs a command");
+	run->argv = exr_shell_argv();
+	exr_shell_add_env(run->options.env);
+	return 0;
+}
+
 static int take_command(ExrRun *run)
 {
+	if (run->is_shell)
+		return take_shell(run);
 	if (run->is_sh)
 		return take_sh_command(run);
 	if (!run->options.rest[0])
@@ -73,26 +91,23 @@ static int take_command(ExrRun *run)
 
 static int make_policy(ExrRun *run)
 {
-	const char *backend = policy_options_backend(run->options.policy);
 	g_autofree char *message = NULL;
-	g_autofree char *key = NULL;
+	const char *backend = policy_options_backend(run->options.policy);
 	int r = policy_options_finish(run->options.policy, &run->policy, &message);
 
 	if (r < 0)
-		return exr_error_set(&run->error, "policy-invalid", "policy", -r, "%s", message);
-	if (backend && strcmp(backend, "fsgate") != 0) {
+		return exr_error_set_policy(&run->error, r, message);
+	run->backend = backend ? exr_backend_find(backend) : NULL;
+	if (backend && !run->backend) {
 		g_autofree char *shown = path_escape(backend);
+		g_autofree char *wrong =
+			g_strdup_printf("--backend \"%s\": expected " EXR_BACKEND_NAMES, shown);
 
-		return exr_error_set(&run->error, "policy-unsupported", "policy", 0,
-				     "--backend \"%s\": not implemented yet", shown);
+		return fail_request(run, 0, wrong);
 	}
-	key = policy_find_unimplemented(run->policy);
-	if (!key)
-		return 0;
-	r = exr_error_set(&run->error, "policy-unsupported", "policy", 0, "%s: not implemented yet",
-			  key);
-	run->error.key = g_strdup(key);
-	return r;
+	/* What fsgate does not support, none does that is taken by default. */
+	return (run->backend ? run->backend : &exr_backend_fsgate)
+		->supported(run->policy, &run->error);
 }
 
 /* The part of a path below a directory that commands may write to, which is opened as *ret_dir; or NULL. */
@@ -197,5 +212,7 @@ int exr_run_prepare(ExrRun *run, int argc, char **argv)
 		r = open_result_file(run);
 	if (r == 0)
 		r = open_stdin(run);
+	run->tty = run->options.tty ||
+		   (run->is_shell && run->stdin_fd == STDIN_FILENO && isatty(STDIN_FILENO));
 	return r;
 }

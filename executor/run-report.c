@@ -9,6 +9,9 @@
 
 #include <unistd.h>
 
+/* Lines about what a failed command was refused. */
+#define DENIALS_TOLD 5
+
 static int lost_output(const char *stream, int errnum)
 {
 	if (errnum == 0)
@@ -34,24 +37,42 @@ static int write_result(ExrRun *run, GString *json)
 	return 0;
 }
 
+/* What the command was refused, for one who wonders why it failed. */
+static void print_denials(const ExrRun *run)
+{
+	const ExrResult *result = &run->outcome->result;
+	const GPtrArray *denials = result->observed ? result->observed->denials : NULL;
+	g_autofree char *writable =
+		result->writable ? g_strjoinv(" ", (char **)(uintptr_t)result->writable) : NULL;
+	bool failed = result->ended == EXR_ENDED_SIGNALED ||
+		      (result->ended == EXR_ENDED_EXITED && result->exit_code != 0);
+
+	if (!denials || !failed || run->options.quiet || run->options.json)
+		return;
+	for (guint i = 0; i < MIN(denials->len, DENIALS_TOLD); i++) {
+		g_autofree char *text = exr_denial_describe(denials->pdata[i]);
+
+		exr_message_print(NULL, "denied: %s; writable: %s", text,
+				  writable && *writable ? writable : "nothing");
+	}
+}
+
 int exr_run_report(ExrRun *run)
 {
-	ExrResult *result = &run->result;
 	g_autoptr(GString) json = NULL;
 	g_autofree char *message = NULL;
+	const ExrError *error;
 	int status, failed;
 
+	if (!run->outcome)
+		run->outcome = exr_outcome_new(NULL);
 	if (run->error.code)
-		result->ended = EXR_ENDED_START_FAILED;
-	result->session_id = run->session_id;
-	result->writable = (const char *const *)run->writable;
-	if (run->session)
-		result->limits_unenforced = exr_session_unenforced(run->session);
-	result->out = run->out;
-	result->err = run->err;
-	result->limits = run->policy ? &run->policy->limits : NULL;
-	result->error = run->error.code ? &run->error : NULL;
-	status = exr_result_exit_status(result);
+		exr_outcome_fail(run->outcome, &run->error);
+	error = run->outcome->result.error;
+	if (run->policy)
+		run->outcome->result.limits = &run->policy->limits;
+	run->outcome->result.lossy_text = run->options.lossy_text;
+	status = exr_result_exit_status(&run->outcome->result);
 
 	/* Before anybody is told: what is said then is true, and a signal that comes now may have its
 	 * ordinary effect. */
@@ -60,14 +81,15 @@ int exr_run_report(ExrRun *run)
 		exr_signals_clear(&run->signals);
 	run->has_signals = false;
 
-	if (run->error.code)
-		exr_message_print_error(&run->error);
-	failed = lost_output("standard output", run->relay_end.out_errno);
-	failed |= lost_output("standard error", run->relay_end.err_errno);
+	if (error)
+		exr_message_print_error(error);
+	failed = lost_output("standard output", run->outcome->out_errno);
+	failed |= lost_output("standard error", run->outcome->err_errno);
+	print_denials(run);
 	/* Not opened yet, if the arguments were wrong. */
 	if (exr_run_open_result_file(run, &message) < 0)
 		exr_message_print(NULL, "--result %s", message);
-	json = exr_result_to_json(result);
+	json = exr_result_to_json(&run->outcome->result);
 	failed |= write_result(run, json);
 	return failed ? failed : status;
 }
@@ -83,10 +105,7 @@ void exr_run_clear(ExrRun *run)
 	exr_session_free(run->session);
 	if (run->has_signals)
 		exr_signals_clear(&run->signals);
-	output_buffer_free(run->out);
-	output_buffer_free(run->err);
-	exr_end_clear(&run->end);
-	g_strfreev(run->writable);
-	g_free(run->session_id);
+	exr_caller_terminal_clear(&run->terminal);
+	exr_outcome_free(run->outcome);
 	exr_error_clear(&run->error);
 }

@@ -13,5 +13,8 @@ int exr_sandbox_plan_new(const ViewPlan *view, const ExrIdentity *identity,
 			 const ExrStateDir *state, const char *view_path, const ExrSeccomp *seccomp,
 			 ExrError *reterr_error);
 
+/* The name that the sandbox's own directory at this view path has in the session's (state-dir.h); NULL: it has none. */
+const char *exr_sandbox_private_name(const char *view_path);
+
 /* The view path of a row of that plan, for a message; NULL when there is no such row. The caller frees. */
 char *exr_sandbox_plan_row_path(int plan_fd, int row);

@@ -22,19 +22,6 @@ static Fixture *fixture_of(void **state)
 	return *state;
 }
 
-static int start(void **state)
-{
-	*state = fixture_new();
-	fixture_start(*state, "");
-	return 0;
-}
-
-static int stop(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static char *host_path(const Fixture *fixture, const char *name)
 {
 	return g_build_filename(fixture->workspace, name, NULL);
@@ -51,13 +38,6 @@ static void host_write(const Fixture *fixture, const char *name, const char *tex
 	close(fd);
 }
 
-static void expect_output(Fixture *fixture, const char *script, const char *expected)
-{
-	RAN_AUTO ran = fixture_sh(fixture, script);
-
-	assert_string_equal(ran.out, expected);
-}
-
 #define ROUNDS 20
 
 static void new_content_of_the_same_size_is_seen(void **state)
@@ -68,7 +48,7 @@ static void new_content_of_the_same_size_is_seen(void **state)
 		g_autofree char *text = g_strdup_printf("v%06d\n", i);
 
 		host_write(fixture, "f", text);
-		expect_output(fixture, "cat f", text);
+		fixture_expect(fixture, "cat f", text);
 	}
 }
 
@@ -79,10 +59,10 @@ static void a_new_size_and_mode_are_seen(void **state)
 
 	host_write(fixture, "f", "short\n");
 	assert_int_equal(chmod(path, 0644), 0);
-	expect_output(fixture, "stat -c '%s %a' f", "6 644\n");
+	fixture_expect(fixture, "stat -c '%s %a' f", "6 644\n");
 	host_write(fixture, "f", "much longer\n");
 	assert_int_equal(chmod(path, 0600), 0);
-	expect_output(fixture, "stat -c '%s %a' f; cat f", "12 600\nmuch longer\n");
+	fixture_expect(fixture, "stat -c '%s %a' f; cat f", "12 600\nmuch longer\n");
 }
 
 static void a_replaced_file_is_seen(void **state)
@@ -91,10 +71,10 @@ static void a_replaced_file_is_seen(void **state)
 	g_autofree char *from = host_path(fixture, "new"), *to = host_path(fixture, "f");
 
 	host_write(fixture, "f", "old\n");
-	expect_output(fixture, "cat f", "old\n");
+	fixture_expect(fixture, "cat f", "old\n");
 	host_write(fixture, "new", "new\n");
 	assert_int_equal(rename(from, to), 0);
-	expect_output(fixture, "cat f; ls", "new\nf\n");
+	fixture_expect(fixture, "cat f; ls", "new\nf\n");
 }
 
 static void new_and_deleted_files_are_seen(void **state)
@@ -104,12 +84,13 @@ static void new_and_deleted_files_are_seen(void **state)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		/* both what is there and what is missing has been looked at, and is believed */
-		expect_output(fixture, "test -e g && echo there || echo missing; ls", "missing\n");
+		fixture_expect(fixture, "test -e g && echo there || echo missing; ls", "missing\n");
 		host_write(fixture, "g", "g\n");
-		expect_output(fixture, "test -e g && echo there || echo missing; ls", "there\ng\n");
+		fixture_expect(fixture, "test -e g && echo there || echo missing; ls",
+			       "there\ng\n");
 		assert_int_equal(unlink(path), 0);
 	}
-	expect_output(fixture, "cat g 2>/dev/null || echo missing", "missing\n");
+	fixture_expect(fixture, "cat g 2>/dev/null || echo missing", "missing\n");
 }
 
 static void directories_too(void **state)
@@ -122,12 +103,12 @@ static void directories_too(void **state)
 	assert_int_equal(mkdir(b, 0755), 0);
 	host_write(fixture, "a/f", "of a\n");
 	host_write(fixture, "b/f", "of b\n");
-	expect_output(fixture, "cat a/f b/f", "of a\nof b\n");
+	fixture_expect(fixture, "cat a/f b/f", "of a\nof b\n");
 	assert_int_equal(rename(a, moved), 0);
 	assert_int_equal(rename(b, a), 0);
-	expect_output(fixture, "cat a/f moved/f; test -d b || echo no b", "of b\nof a\nno b\n");
+	fixture_expect(fixture, "cat a/f moved/f; test -d b || echo no b", "of b\nof a\nno b\n");
 	assert_int_equal(chmod(moved, 0700), 0);
-	expect_output(fixture, "stat -c %a moved", "700\n");
+	fixture_expect(fixture, "stat -c %a moved", "700\n");
 }
 
 /* What the view itself has moved is believed under its new name. */
@@ -137,9 +118,9 @@ static void a_name_that_the_view_has_moved_is_asked_for_again(void **state)
 	g_autofree char *path = host_path(fixture, "b");
 
 	host_write(fixture, "a", "a\n");
-	expect_output(fixture, "cat a; mv a b; cat b", "a\na\n");
+	fixture_expect(fixture, "cat a; mv a b; cat b", "a\na\n");
 	assert_int_equal(unlink(path), 0);
-	expect_output(fixture, "cat b 2>/dev/null || echo missing; ls", "missing\n");
+	fixture_expect(fixture, "cat b 2>/dev/null || echo missing; ls", "missing\n");
 }
 
 /* More names than are kept in mind: the exec waits, and sees it all the same. */
@@ -148,11 +129,11 @@ static void more_names_than_are_remembered_are_waited_for(void **state)
 	Fixture *fixture = fixture_of(state);
 
 	host_write(fixture, "first", "v1\n");
-	expect_output(fixture,
-		      "cat first; i=0; while test $i -lt 18000; do test -e n$i; i=$((i+1)); done",
-		      "v1\n");
+	fixture_expect(fixture,
+		       "cat first; i=0; while test $i -lt 18000; do test -e n$i; i=$((i+1)); done",
+		       "v1\n");
 	host_write(fixture, "first", "v2\n");
-	expect_output(fixture, "cat first", "v2\n");
+	fixture_expect(fixture, "cat first", "v2\n");
 }
 
 /* The kernel tells of closed files after the process that had them has ended. */
@@ -171,7 +152,7 @@ static void what_was_written_is_on_the_host(void **state)
 		g_autofree char *path = host_path(fixture, name);
 		g_autofree char *text = NULL;
 
-		expect_output(fixture, script, "");
+		fixture_expect(fixture, script, "");
 		assert_true(g_file_get_contents(path, &text, NULL, NULL));
 		assert_string_equal(text, "done\n");
 		for (int n = 1; n <= 8; n++) {
@@ -217,10 +198,11 @@ static void files_are_closed_when_the_result_is_there(void **state)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		/* killed with the exec, all of them at once */
-		expect_output(fixture,
-			      "for n in 1 2 3 4 5 6 7 8; do (exec 3>>held 4>>held 5<held; echo $n; "
-			      "sleep 100) & done | head -n 8 | wc -l",
-			      "8\n");
+		fixture_expect(
+			fixture,
+			"for n in 1 2 3 4 5 6 7 8; do (exec 3>>held 4>>held 5<held; echo $n; "
+			"sleep 100) & done | head -n 8 | wc -l",
+			"8\n");
 		assert_int_equal(gateway_files(), 0);
 	}
 }
@@ -243,12 +225,12 @@ static void an_exec_does_not_wait_for_anothers_files(void **state)
 	ExrEnd end;
 
 	assert_int_equal(exr_exec_start(fixture->session, &request, &first, &error), 0);
-	expect_output(fixture, "touch go; while ! test -e ready; do sleep 0.01; done; echo x",
-		      "x\n");
+	fixture_expect(fixture, "touch go; while ! test -e ready; do sleep 0.01; done; echo x",
+		       "x\n");
 	for (int i = 0; i < ROUNDS; i++) {
 		gint64 began = g_get_monotonic_time();
 
-		expect_output(fixture, "echo y >f; cat f", "y\n");
+		fixture_expect(fixture, "echo y >f; cat f", "y\n");
 		shortest = MIN(shortest, g_get_monotonic_time() - began);
 	}
 	/* for its own it would wait 200 ms */
@@ -281,46 +263,98 @@ static void refusals_of_an_exec_are_told_to_the_executor(void **state)
 		{ "errno", "EXDEV" },
 	};
 	Fixture *fixture = fixture_of(state);
-	g_autoptr(JsonObject) before = NULL;
-	g_autoptr(JsonObject) after = NULL;
 	JsonArray *rows;
-	gint64 last;
 
 	host_write(fixture, "f", "f\n");
-	expect_output(fixture, "ln f /user/l 2>/dev/null || echo refused", "refused\n");
-	before = exr_gateway_denials(fixture->session->gateway, 0);
-	assert_non_null(before);
-	assert_int_equal(json_object_get_int_member(before, "total"), 1);
-	last = json_object_get_int_member(before, "last");
-	expect_output(fixture,
-		      "ln -s /srv/x out; ln -s /tmp/x tmp; ln -s ../usr/bin up; ln -s f in; "
-		      "readlink out tmp up in; ln f /user/l 2>/dev/null || echo refused; ln f l",
-		      "/srv/x\n/tmp/x\n../usr/bin\nf\nrefused\n");
-	after = exr_gateway_denials(fixture->session->gateway, last);
-	assert_non_null(after);
-	rows = json_object_get_array_member(after, "rows");
-	assert_int_equal(json_array_get_length(rows), 2);
-	for (size_t i = 0; i < G_N_ELEMENTS(escape); i++)
-		assert_string_equal(json_object_get_string_member(row_of(rows, 0), escape[i].key),
-				    escape[i].value);
-	assert_true(json_object_get_null_member(row_of(rows, 0), "errno"));
-	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++)
-		assert_string_equal(json_object_get_string_member(row_of(rows, 1), refused[i].key),
-				    refused[i].value);
-	for (guint i = 0; i < 2; i++) {
-		assert_int_equal(json_object_get_int_member(row_of(rows, i), "count"), 1);
-		assert_true(json_object_get_int_member(row_of(rows, i), "pid") > 1);
+	fixture_expect(fixture, "ln f /user/l 2>/dev/null || echo refused", "refused\n");
+	{
+		RAN_AUTO ran = fixture_sh(
+			fixture,
+			"ln -s /srv/x out; ln -s /tmp/x tmp; ln -s ../usr/bin up; ln -s f in; "
+			"readlink out tmp up in; ln f /user/l 2>/dev/null || echo refused; ln f l");
+
+		assert_string_equal(ran.out, "/srv/x\n/tmp/x\n../usr/bin\nf\nrefused\n");
+		assert_non_null(ran.end.observed);
+		rows = json_object_get_array_member(ran.end.observed, "denials");
+		assert_int_equal(json_array_get_length(rows), 2);
+		for (size_t i = 0; i < G_N_ELEMENTS(escape); i++)
+			assert_string_equal(
+				json_object_get_string_member(row_of(rows, 0), escape[i].key),
+				escape[i].value);
+		assert_true(json_object_get_null_member(row_of(rows, 0), "errno"));
+		for (size_t i = 0; i < G_N_ELEMENTS(refused); i++)
+			assert_string_equal(
+				json_object_get_string_member(row_of(rows, 1), refused[i].key),
+				refused[i].value);
+		for (guint i = 0; i < 2; i++)
+			assert_int_equal(json_object_get_int_member(row_of(rows, i), "count"), 1);
 	}
+}
+
+/* The kernel keeps their texts. */
+static void replaced_links_are_seen(void **state)
+{
+	Fixture *fixture = fixture_of(state);
+	g_autofree char *link = host_path(fixture, "l"), *other = host_path(fixture, "other");
+
+	for (int i = 0; i < ROUNDS; i++) {
+		g_autofree char *text = g_strdup_printf("target%0*d", 1 + i % 7, i);
+		g_autofree char *expected =
+			g_strdup_printf("%s\n%s\n%zu\n", text, text, strlen(text));
+
+		/* In its place, or, as likely as not with the number of the one before, after it. */
+		if (i % 2 == 0) {
+			assert_int_equal(symlink(text, other), 0);
+			assert_int_equal(rename(other, link), 0);
+		} else {
+			assert_int_equal(unlink(link), 0);
+			assert_int_equal(symlink(text, link), 0);
+		}
+		fixture_expect(fixture, "readlink l; readlink l; stat -c %s l", expected);
+	}
+	fixture_expect(fixture, "ln -sf f l; echo of f >f; cat l; echo of g >g; ln -sfn g l; cat l",
+		       "of f\nof g\n");
+}
+
+static void expect_escape(Fixture *fixture, const char *script, int count)
+{
+	RAN_AUTO ran = fixture_sh(fixture, script);
+	JsonArray *rows;
+
+	assert_non_null(ran.end.observed);
+	rows = json_object_get_array_member(ran.end.observed, "denials");
+	if (count == 0) {
+		assert_int_equal(json_array_get_length(rows), 0);
+		return;
+	}
+	assert_string_equal(json_object_get_string_member(row_of(rows, 0), "path"),
+			    "/workspace/out");
+	assert_int_equal(json_object_get_int_member(row_of(rows, 0), "count"), count);
+}
+
+/* Nor are they kept from being told where they are: each look is, of each exec. */
+static void each_look_at_a_link_that_leads_out_is_told(void **state)
+{
+	Fixture *fixture = fixture_of(state);
+
+	expect_escape(fixture, "ln -s /srv/x out; ln -s f in", 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		expect_escape(fixture, "readlink in; cat in; echo; readlink in", 0);
+		expect_escape(fixture, "readlink out", 1);
+	}
+	expect_escape(fixture, "for i in 1 2 3 4 5; do readlink out; sleep 0.05; done", 5);
 }
 
 int main(void)
 {
 	static const char *const needs[] = { "fuse", "userns", "seccomp", NULL };
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(new_content_of_the_same_size_is_seen),
 		TEST(a_new_size_and_mode_are_seen),
 		TEST(a_replaced_file_is_seen),
+		TEST(replaced_links_are_seen),
+		TEST(each_look_at_a_link_that_leads_out_is_told),
 		TEST(new_and_deleted_files_are_seen),
 		TEST(directories_too),
 		TEST(a_name_that_the_view_has_moved_is_asked_for_again),

@@ -261,6 +261,10 @@ expect_one_line out
 expect_match out '"ended": "exited", "exit_code": 3, "signal": null, "stdout": "out\\n", "stdout_encoding": "utf-8"'
 expect_match out '"stderr": "/w==", "stderr_encoding": "base64", "stderr_bytes": 1'
 expect_match out '"session_id": "sandbox-[0-9a-f]{16}", "exec_id": 1'
+expect_status 3 "$EXEC" run --json --lossy-text -- sh -c 'echo out; printf "\377" >&2; exit 3'
+expect_one_line out
+expect_match out '"stdout": "out\\n", "stdout_encoding": "utf-8"'
+expect_match out '"stderr": "�", "stderr_encoding": "utf-8-lossy", "stderr_bytes": 1'
 expect_match out '"writable": \["/tmp", "/user", .*"/workspace"\]|"writable": \[.*"/workspace".*"/tmp"'
 expect_status 0 "$EXEC" run --json -- cat <"$tmp/input"
 expect_match out '"stdout": ""'
@@ -306,7 +310,7 @@ bad 125 '.*missing.*No such file or directory' run --cwd missing -- touch ran
 bad 125 '.*outside every mount' run --cwd /srv/bin -- touch ran
 bad 125 '.*--stdin "/"' run --stdin / -- touch ran
 bad 125 '.*--result' run --result "$tmp/missing/r" -- touch ran
-bad 125 '.*not implemented yet' run --backend bwrap -- touch ran
+bad 125 '.*--backend "nope": expected' run --backend nope -- touch ran
 bad 125 '.*unknown command' frobnicate
 echo '{"version": 1, "filesystem": {"working_dir": "/workspace", "wrong": 1}}' >"$tmp/policy"
 bad 125 '.*filesystem.wrong' run --policy "$tmp/policy" -- touch ran

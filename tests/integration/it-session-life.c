@@ -101,7 +101,7 @@ static void end_kills_what_still_runs(void **state)
 }
 
 static void refuse(const Fixture *fixture, const char *more, const char *host_path,
-		   const char *code, const char *stage)
+		   const char *code, const char *stage, const char *key)
 {
 	g_autoptr(StellaPolicy) policy = fixture_policy(fixture, more);
 	ExrSessionConfig config = { .policy = policy };
@@ -114,6 +114,8 @@ static void refuse(const Fixture *fixture, const char *more, const char *host_pa
 	assert_null(session);
 	assert_string_equal(error.code, code);
 	assert_string_equal(error.stage, stage);
+	if (g_strcmp0(error.key, key) != 0)
+		fail_msg("%s: the key is %s", error.message, error.key ? error.key : "none");
 	assert_non_null(error.message);
 	assert_null(strchr(error.message, '\n'));
 	exr_error_clear(&error);
@@ -123,12 +125,15 @@ static void refuse(const Fixture *fixture, const char *more, const char *host_pa
 static void a_bad_policy_is_refused_before_anything_starts(void **state)
 {
 	Fixture *fixture = *state;
+	static const char *const row = "filesystem.mounts[1].host_path";
 	g_autofree char *sessions = sessions_of(fixture);
 	int mounts = count_mounts();
 
-	refuse(fixture, "", "/no/such/directory", "policy-invalid", "policy");
-	refuse(fixture, "", "/proc/1", "policy-invalid", "policy");
-	refuse(fixture, "\"network\": {\"timeout_ms\": 5}, ", NULL, "policy-unsupported", "policy");
+	refuse(fixture, "", "/no/such/directory", "policy-invalid", "policy", row);
+	refuse(fixture, "", "/proc/1", "policy-invalid", "policy", row);
+	refuse(fixture, "", "/dev/null", "policy-invalid", "policy", row);
+	refuse(fixture, "\"network\": {\"timeout_ms\": 5}, ", NULL, "policy-incompatible", "policy",
+	       "network.timeout_ms");
 	if (g_file_test(sessions, G_FILE_TEST_EXISTS))
 		assert_int_equal(count_entries(sessions), 0);
 	assert_int_equal(count_mounts(), mounts);
@@ -140,10 +145,10 @@ static void a_state_directory_that_cannot_be_is_an_error(void **state)
 	Fixture *fixture = *state;
 
 	g_setenv("STELLA_STATE_DIR", "relative", TRUE);
-	refuse(fixture, "", NULL, "state-dir-failed", "state-dir");
+	refuse(fixture, "", NULL, "state-dir-failed", "state-dir", NULL);
 	assert_int_equal(symlink(fixture->workspace, fixture->state), 0);
 	g_setenv("STELLA_STATE_DIR", fixture->state, TRUE);
-	refuse(fixture, "", NULL, "state-dir-failed", "state-dir");
+	refuse(fixture, "", NULL, "state-dir-failed", "state-dir", NULL);
 	assert_int_equal(unlink(fixture->state), 0);
 	fixture_start(fixture, "");
 }

@@ -4,6 +4,7 @@
 # missing: one line, the right status, nothing left.
 . "${STELLA_TEST_LIB:?run this test through meson test}/sh-lib.sh"
 preflight root fuse userns || exit $?
+without_bwrap
 
 USER_ID=1 # daemon: fusermount3 wants a user that has a name
 home=$tmp/home

@@ -73,6 +73,19 @@ void fixture_stop(Fixture *fixture)
 	exr_session_free(g_steal_pointer(&fixture->session));
 }
 
+int fixture_set_up(void **state)
+{
+	*state = fixture_new();
+	fixture_start(*state, "");
+	return 0;
+}
+
+int fixture_tear_down(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
 /* Takes what is there. false at the end. */
 static bool take(int fd, GString *text)
 {
@@ -144,6 +157,20 @@ Ran fixture_sh(Fixture *fixture, const char *script)
 	Run run = { .argv = argv };
 
 	return fixture_run(fixture, &run);
+}
+
+void fixture_expect(Fixture *fixture, const char *script, const char *output)
+{
+	RAN_AUTO ran = fixture_sh(fixture, script);
+
+	assert_string_equal(ran.out, output);
+	assert_int_equal(ran.end.exit_code, 0);
+}
+
+void fixture_warm_up(Fixture *fixture)
+{
+	for (int i = 0; i < 2; i++)
+		fixture_expect(fixture, ":", "");
 }
 
 void ran_clear(Ran *ran)

@@ -23,6 +23,10 @@ StellaPolicy *fixture_policy(const Fixture *fixture, const char *more);
 void fixture_start(Fixture *fixture, const char *more);
 void fixture_stop(Fixture *fixture);
 
+/* For cmocka: with a session that has started, and the end of it all. */
+int fixture_set_up(void **state);
+int fixture_tear_down(void **state);
+
 typedef struct {
 	const char *const *argv;
 	const char *cwd;   /* NULL: /workspace */
@@ -42,6 +46,10 @@ typedef struct {
 Ran fixture_run(Fixture *fixture, const Run *run);
 /* The same for sh -c script. */
 Ran fixture_sh(Fixture *fixture, const char *script);
+/* And its output, of one that has to exit with 0. */
+void fixture_expect(Fixture *fixture, const char *script, const char *output);
+/* Two that do nothing: from then on a session keeps what it does between commands. */
+void fixture_warm_up(Fixture *fixture);
 void ran_clear(Ran *ran);
 #define RAN_AUTO __attribute__((cleanup(ran_clear))) Ran
 

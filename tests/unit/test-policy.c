@@ -156,26 +156,6 @@ static void use_network_timeout(StellaPolicy *policy)
 	policy->network_timeout_ms = 1;
 }
 
-static void use_tail(StellaPolicy *policy)
-{
-	policy->limits.tail_bytes = 1;
-}
-
-static void use_spill(StellaPolicy *policy)
-{
-	policy->limits.spill = true;
-}
-
-static void use_memory(StellaPolicy *policy)
-{
-	policy->limits.memory_bytes = 1;
-}
-
-static void use_processes(StellaPolicy *policy)
-{
-	policy->limits.processes = 1;
-}
-
 static void each_key_without_effect_is_found(void **state)
 {
 	static const struct {
@@ -188,10 +168,6 @@ static void each_key_without_effect_is_found(void **state)
 		{ use_quota_bytes, "filesystem.mounts[0].quota_bytes" },
 		{ use_quota_files, "filesystem.mounts[0].quota_files" },
 		{ use_network_timeout, "network.timeout_ms" },
-		{ use_tail, "limits.tail_bytes" },
-		{ use_spill, "limits.spill" },
-		{ use_memory, "limits.memory_bytes" },
-		{ use_processes, "limits.processes" },
 	};
 
 	(void)state;
@@ -222,7 +198,10 @@ static void keys_that_work_are_not_held_up(void **state)
 	policy->timeout_ms = 1;
 	policy->process_uid = 0;
 	policy->limits.output_bytes = policy->limits.file_size_bytes = 1;
+	policy->limits.tail_bytes = 1;
+	policy->limits.spill = true;
 	policy->limits.open_files = policy->limits.cpu_seconds = 1;
+	policy->limits.memory_bytes = policy->limits.processes = 1;
 	policy->limits.required = true;
 	policy_set_path(&policy->stella_home, "/s");
 	policy_set_path(&policy->user_tools_dir, "/s/users/u/.mise-tools");

@@ -79,6 +79,12 @@ void exr_exec_kill(ExrExec *exec)
 	(void)kill(-exec->pid, SIGKILL);
 }
 
+bool exr_exec_take_told(ExrExec *exec)
+{
+	exr_exec_kill(exec);
+	return false;
+}
+
 static void make_pipe(int ends[2])
 {
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -142,13 +148,14 @@ static int finish(ExrExec *exec)
 
 static ExrRelayConfig nothing(void)
 {
-	return (ExrRelayConfig){
-		.stdin_fd = -1,
-		.out.fd = -1,
-		.err.fd = -1,
-		.signal_fd = -1,
-		.kill_after_ms = 10000,
-	};
+	return (ExrRelayConfig){ .stdin_fd = -1,
+				 .out.fd = -1,
+				 .err.fd = -1,
+				 .signal_fd = -1,
+				 .cancel_fd = -1,
+				 .kill_fd = -1,
+				 .ended_fd = -1,
+				 .kill_after_ms = 10000 };
 }
 
 /* Runs command to its end; the wait status. */

@@ -1,6 +1,7 @@
 /* result: the JSON object and the exit status. What is written is read back by a JSON parser, and its
  * exact text is compared where a parser would not see the difference. */
 #include "executor/result.h"
+#include "executor/session-limits.h"
 
 #include "common/json.h"
 
@@ -38,6 +39,7 @@ static const char *const all_keys[] = {
 	"writable",
 	"changes",
 	"changes_dropped",
+	"changes_incomplete",
 	"left_over_killed",
 	"limits_hit",
 	"limits_unenforced",
@@ -195,6 +197,88 @@ static void output_is_text_or_base64(void **state)
 	}
 }
 
+static void lossy_text_replaces_what_is_no_character(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		const char *value, *encoding;
+	} cases[] = {
+		{ "out\0\n", 5, "\"out\\u0000\\n\"", "\"utf-8\"" },
+		{ "\xff", 1, "\"\xef\xbf\xbd\"", "\"utf-8-lossy\"" },
+		{ "a\0\xff\0\"\x1b", 6, "\"a\\u0000\xef\xbf\xbd\\u0000\\\"\\u001b\"",
+		  "\"utf-8-lossy\"" },
+		/* One for each byte of a surrogate. */
+		{ "\xed\xa0\x80!", 4, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd!\"",
+		  "\"utf-8-lossy\"" },
+		/* At the end: the stream's own end, or the cut, which leaves no half character. */
+		{ "a\xe2\x82", 3, "\"a\xef\xbf\xbd\xef\xbf\xbd\"", "\"utf-8-lossy\"" },
+		{ "abcdefg\xe2\x82\xac", 10,
+		  "\"abcdefg\\n[stella: output truncated, exceeded 9B]\\n\"", "\"utf-8\"" },
+		{ "\xff"
+		  "bcdefg\xe2\x82\xac",
+		  10,
+		  "\"\xef\xbf\xbd"
+		  "bcdefg\\n[stella: output truncated, exceeded 9B]\\n\"",
+		  "\"utf-8-lossy\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autoptr(OutputBuffer) buffer = buffer_of(9, cases[i].bytes, cases[i].size);
+		ExrResult result = exited(0);
+		g_autoptr(GString) json = NULL;
+		g_autoptr(JsonNode) node = NULL;
+
+		result.out = buffer;
+		result.lossy_text = true;
+		json = exr_result_to_json(&result);
+		node = parse(json->str);
+		assert_raw(json, "stdout", cases[i].value);
+		assert_raw(json, "stdout_encoding", cases[i].encoding);
+		assert_raw(json, "stderr_encoding", "\"utf-8\"");
+	}
+}
+
+static void beginning_and_end_are_told_apart(void **state)
+{
+	static const struct {
+		const char *bytes;
+		const char *spill, *value, *encoding;
+	} cases[] = {
+		{ "abcdefghij", NULL, "\"ab\\n[stella: 6 bytes left out]\\nij\"", "\"utf-8\"" },
+		{ "abcdefghij", "/tmp/stella-stdout-1.txt",
+		  "\"ab\\n[stella: 6 bytes left out, whole output in /tmp/stella-stdout-1.txt]"
+		  "\\nij\"",
+		  "\"utf-8\"" },
+		{ "a\xc3\xa9zzz\xc3\xa9i", NULL, "\"a\\n[stella: 7 bytes left out]\\ni\"",
+		  "\"utf-8\"" },
+		/* The last two of the four are the end. */
+		{ "a\xff"
+		  "cdefghij",
+		  "/tmp/x", "\"Yf9pag==\"", "\"base64\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autoptr(OutputBuffer) buffer = output_buffer_new_with_tail(4, 2);
+		ExrResult result = exited(0);
+		g_autoptr(GString) json = NULL;
+		g_autofree char *spill =
+			cases[i].spill ? g_strdup_printf("\"%s\"", cases[i].spill) : NULL;
+
+		output_buffer_write(buffer, cases[i].bytes, strlen(cases[i].bytes));
+		result.err = buffer;
+		result.err_spill = cases[i].spill;
+		json = exr_result_to_json(&result);
+		assert_raw(json, "stderr", cases[i].value);
+		assert_raw(json, "stderr_encoding", cases[i].encoding);
+		assert_raw(json, "stderr_truncated", "true");
+		assert_raw(json, "stderr_spill", spill ? spill : "null");
+		assert_raw(json, "stdout_spill", "null");
+	}
+}
+
 static void a_cut_is_marked_in_text_and_not_in_base64(void **state)
 {
 	static const struct {
@@ -227,6 +311,28 @@ static void a_cut_is_marked_in_text_and_not_in_base64(void **state)
 		assert_raw(json, "stdout_truncated", "true");
 		assert_raw(json, "stdout_bytes", bytes);
 		assert_raw(json, "limits_hit", "[\"output_bytes\"]");
+	}
+}
+
+static void limits_of_the_session_are_named(void **state)
+{
+	static const struct {
+		unsigned int hit;
+		const char *names;
+	} cases[] = { { 0, "\"limits_hit\": []," },
+		      { EXR_LIMIT_MEMORY, "\"limits_hit\": [\"memory_bytes\"]," },
+		      { EXR_LIMIT_PROCESSES, "\"limits_hit\": [\"processes\"]," },
+		      { EXR_LIMIT_MEMORY | EXR_LIMIT_PROCESSES,
+			"\"limits_hit\": [\"memory_bytes\", \"processes\"]," } };
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		ExrResult result = exited(0);
+		g_autoptr(GString) json = NULL;
+
+		result.limits_hit = cases[i].hit;
+		json = exr_result_to_json(&result);
+		assert_non_null(strstr(json->str, cases[i].names));
 	}
 }
 
@@ -318,7 +424,10 @@ int main(void)
 		cmocka_unit_test(every_key_is_there_once_in_its_order),
 		cmocka_unit_test(what_is_not_known_is_null),
 		cmocka_unit_test(output_is_text_or_base64),
+		cmocka_unit_test(lossy_text_replaces_what_is_no_character),
+		cmocka_unit_test(beginning_and_end_are_told_apart),
 		cmocka_unit_test(a_cut_is_marked_in_text_and_not_in_base64),
+		cmocka_unit_test(limits_of_the_session_are_named),
 		cmocka_unit_test(signals_have_names_and_statuses),
 		cmocka_unit_test(ends_of_ours_have_no_exit_code),
 		cmocka_unit_test(a_failed_start_says_why),

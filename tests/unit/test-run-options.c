@@ -61,6 +61,8 @@ static void options_end_at_the_program(void **state)
 		{ "", "" },
 		{ "--", "" },
 		{ "--json", "" },
+		{ "--lossy-text --json x", "x" },
+		{ "--result r --lossy-text x", "x" },
 		{ "'' x", " x" },
 	};
 
@@ -80,8 +82,8 @@ static void options_end_at_the_program(void **state)
 static void values_come_behind_or_with_an_equals_sign(void **state)
 {
 	static const char *const lines[] = {
-		"--result r --stdin - --timeout 1.5s --kill-after 0 --cwd d --quiet x",
-		"--result=r --stdin=- --timeout=1.5s --kill-after=0 --cwd=d --quiet x",
+		"--result r --stdin - --timeout 1.5s --kill-after 0 --cwd d --tty --quiet x",
+		"--result=r --stdin=- --timeout=1.5s --kill-after=0 --cwd=d --tty --quiet x",
 	};
 
 	(void)state;
@@ -96,7 +98,7 @@ static void values_come_behind_or_with_an_equals_sign(void **state)
 		assert_string_equal(options.cwd, "d");
 		assert_int_equal(options.timeout_ms, 1500);
 		assert_int_equal(options.kill_after_ms, 0);
-		assert_true(options.quiet);
+		assert_true(options.quiet && options.tty);
 		assert_false(options.json);
 		assert_false(options.has_policy_file);
 		exr_run_options_clear(&options);
@@ -115,7 +117,8 @@ static void absent_options_have_their_defaults(void **state)
 	assert_null(options.cwd);
 	assert_int_equal(options.timeout_ms, 0);
 	assert_int_equal(options.kill_after_ms, 10000);
-	assert_false(options.json || options.quiet || options.wants_help);
+	assert_false(options.json || options.lossy_text || options.tty || options.quiet ||
+		     options.wants_help);
 	exr_run_options_clear(&options);
 	(void)state;
 }
@@ -129,7 +132,7 @@ static void mistakes_are_named(void **state)
 		{ "--nope x", "--nope: unknown option", false },
 		{ "-x", "-x: unknown option", false },
 		{ "--jso", "--jso: unknown option", false },
-		{ "--tty x", "--tty: unknown option", false },
+		{ "--tty=1 x", "--tty: takes no value", false },
 		{ "'--a\nb' x", "--a\\x0ab: unknown option", false },
 		{ "--json=1 x", "--json: takes no value", false },
 		{ "--timeout", "--timeout: needs a value", false },
@@ -141,6 +144,7 @@ static void mistakes_are_named(void **state)
 		  "--timeout: expected a duration such as 500ms, 10s, 5m or 1h, got '-1'", false },
 		{ "--timeout 9223372036854775807 x", "--timeout: '9223372036854775807' is too long",
 		  false },
+		{ "--lossy-text x", "--lossy-text: needs --json or --result", false },
 		{ "--json --result r x", "--result: cannot be used with --json", true },
 		{ "--json --nope x", "--nope: unknown option", true },
 		{ "--nope --json x", "--nope: unknown option", true },

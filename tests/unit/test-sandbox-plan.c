@@ -165,6 +165,27 @@ static void the_filter_is_aligned_and_whole(void **state)
 			    setup->seccomp.size);
 }
 
+/* What commands leave in them stays, and must not be all that the session may have. */
+static void files_in_memory_are_a_part_of_the_limit_of_memory(void **state)
+{
+	static const struct {
+		uint64_t limit, part;
+	} cases[] = { { 0, 0 },
+		      { 1, 65536 },
+		      { 1 << 20, 1 << 18 },
+		      { UINT64_C(1) << 40, UINT64_C(1) << 38 } };
+	Setup *setup = *state;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree WirePlan *plan = NULL;
+
+		setup->policy.limits.memory_bytes = cases[i].limit;
+		plan = plan_of(setup);
+		assert_true(plan->tmpfs_bytes == cases[i].part);
+	}
+	setup->policy.limits.memory_bytes = 0;
+}
+
 static void a_point_that_nobody_knows_is_an_error(void **state)
 {
 	Setup *setup = *state;
@@ -185,6 +206,7 @@ int main(void)
 		TEST(only_what_the_gateway_cannot_serve_is_mounted),
 		TEST(what_a_mount_would_cover_is_put_on_top),
 		TEST(the_filter_is_aligned_and_whole),
+		TEST(files_in_memory_are_a_part_of_the_limit_of_memory),
 		TEST(a_point_that_nobody_knows_is_an_error),
 	};
 
