@@ -29,5 +29,8 @@ const char *policy_options_help(void)
 	       "cpu_seconds,\n"
 	       "                        memory_bytes, processes (sizes take K, M and G); "
 	       "spill=true, required=true\n"
-	       "  --backend NAME        what runs commands: only fsgate at present\n";
+	       "  --backend NAME        what runs commands: fsgate (default), bwrap (where there "
+	       "is no "
+	       "FUSE), none\n"
+	       "                        (no sandbox), nop (nothing); see stella-exec(1)\n";
 }

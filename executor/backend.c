@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-const ExrBackend *const exr_backends[] = { &exr_backend_fsgate, NULL };
+const ExrBackend *const exr_backends[] = { &exr_backend_fsgate, &exr_backend_bwrap,
+					   &exr_backend_none, &exr_backend_nop, NULL };
 
 /* In this order, each of which isolates. */
-static const ExrBackend *const by_default[] = { &exr_backend_fsgate };
+static const ExrBackend *const by_default[] = { &exr_backend_fsgate, &exr_backend_bwrap };
 
 const ExrBackend *exr_backend_find(const char *name)
 {

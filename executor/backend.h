@@ -1,8 +1,12 @@
 /* What runs the commands of a session: the seam between a session as its users see it, and what it is made of.
  *
  *   fsgate  a gateway serves the view, and commands run in namespaces of their own (session-start.c): the whole policy
+ *   bwrap   the same namespaces by bubblewrap, and mounts of the kernel in the place of a gateway: no denials, no changes
+ *   none    processes of the caller, kept together until their end: nothing of the policy but the environment, timeouts
+ *           and rlimits is enforced. Never taken unless it is asked for by name
+ *   nop     runs nothing: for tests of what uses sessions
  *
- * All but a pretense take requests by a stella-sandbox-init over the same socket, so that everything after a session's start is
+ * All but nop take requests by a stella-sandbox-init over the same socket, so that everything after a session's start is
  * one code (exec.c). What a backend cannot enforce it refuses (supported), and never ignores. */
 #pragma once
 
@@ -33,14 +37,14 @@ struct ExrBackend {
 	int (*answer)(int control);
 };
 
-extern const ExrBackend exr_backend_fsgate;
+extern const ExrBackend exr_backend_fsgate, exr_backend_bwrap, exr_backend_none, exr_backend_nop;
 
 /* By name, or NULL. */
 const ExrBackend *exr_backend_find(const char *name);
 /* All of them, with NULL at the end; those that are taken by default come first, in their order. */
 extern const ExrBackend *const exr_backends[];
-/* For a message. */
-#define EXR_BACKEND_NAMES "fsgate"
+/* `fsgate, bwrap, none or nop`, for a message. */
+#define EXR_BACKEND_NAMES "fsgate, bwrap, none or nop"
 
 /* Fills an error with code policy-incompatible: `backend "bwrap" cannot WHAT: KEY`. -ENOTSUP. */
 int exr_backend_refuse(const ExrBackend *backend, const char *key, const char *what,
