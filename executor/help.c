@@ -59,6 +59,7 @@ int exr_help_print(void)
 	return print("Usage: stella-exec run [OPTION...] [--] PROGRAM [ARG...]\n"
 		     "       stella-exec sh [OPTION...] 'COMMAND'\n"
 		     "       stella-exec shell [OPTION...]\n"
+		     "       stella-exec doctor [--json]\n"
 		     "\n"
 		     "Runs a command in a sandbox whose file tree holds only what was given to it. "
 		     "Without\n"
@@ -68,6 +69,7 @@ int exr_help_print(void)
 		     "  run        run a program with its arguments\n"
 		     "  sh         run a shell command\n"
 		     "  shell      an interactive shell\n"
+		     "  doctor     say what this host can do, and how to get what is missing\n"
 		     "\n"
 		     "  --help     this text; `stella-exec run --help` lists the options\n"
 		     "  --version  the version\n");
@@ -105,6 +107,25 @@ int exr_help_print_shell(void)
 		"own, if there is one on stdin. It reads no start-up files and keeps no history "
 		"file.\n"
 		"--json is not for it.\n");
+}
+
+int exr_help_print_doctor(void)
+{
+	return print(
+		"Usage: stella-exec doctor [--json]\n"
+		"\n"
+		"Tries what a sandbox needs of this host and prints a line for each: ok, degraded "
+		"(run\n"
+		"works without it, at a cost), missing, or unknown (not tried, for something else "
+		"is\n"
+		"missing); what it costs, and how to get it. The last line says whether run works: "
+		"a\n"
+		"command has then really been run. Nothing is left behind.\n"
+		"\n"
+		"  --json  one JSON object instead; see stella-exec(1)\n"
+		"\n"
+		"Exit status: 0 if run works, 1 if it does not, 125 if the report could not be "
+		"made.\n");
 }
 
 int exr_help_print_version(void)

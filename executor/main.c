@@ -1,6 +1,7 @@
 /* stella-exec: which command was asked for. */
 #include "common/errno-util.h"
 #include "common/fd-util.h"
+#include "executor/cmd-doctor.h"
 #include "executor/cmd-run.h"
 #include "executor/help.h"
 #include "executor/message.h"
@@ -16,7 +17,8 @@ static const struct {
 	int (*run)(int argc, char **argv, char **host_env);
 } commands[] = { { "run", exr_cmd_run },
 		 { "sh", exr_cmd_sh },
-		 { "shell", exr_cmd_shell } };
+		 { "shell", exr_cmd_shell },
+		 { "doctor", exr_cmd_doctor } };
 
 /* A standard stream that is closed would be the number of the next thing that we open. stdout is put on
  * something that cannot be written to, so that output is still the error that it would have been. */
