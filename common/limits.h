@@ -33,6 +33,16 @@
 #define LIMIT_OUTPUT_BYTES_MIN	   1
 #define LIMIT_OUTPUT_BYTES_MAX	   (1024ull * 1024 * 1024)
 #define LIMIT_OUTPUT_BYTES_DEFAULT (10ull * 1024 * 1024)
+/* Bytes of one request to `stella-exec serve`: a policy, or what is written to a process. */
+#define LIMIT_RPC_LINE_BYTES (32 * 1024 * 1024)
+/* Queued for one client that does not read: past this nothing is read of it, and output is not told. */
+#define LIMIT_RPC_QUEUE_BYTES (16 * 1024 * 1024)
+/* Of one client, at a time; each call and process has threads of its own. */
+#define LIMIT_RPC_CALLS	    256
+#define LIMIT_RPC_SESSIONS  256
+#define LIMIT_RPC_PROCESSES 256
+/* At a time, of one socket. */
+#define LIMIT_RPC_CLIENTS 32
 /* Bytes of the file that holds the whole of one output: disk of the host, which no quota of the session's
  * guards. */
 #define LIMIT_SPILL_BYTES (1024ull * 1024 * 1024)

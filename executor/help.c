@@ -59,6 +59,7 @@ int exr_help_print(void)
 	return print("Usage: stella-exec run [OPTION...] [--] PROGRAM [ARG...]\n"
 		     "       stella-exec sh [OPTION...] 'COMMAND'\n"
 		     "       stella-exec shell [OPTION...]\n"
+		     "       stella-exec serve [--socket PATH] [--log-format FORMAT]\n"
 		     "       stella-exec doctor [--json]\n"
 		     "\n"
 		     "Runs a command in a sandbox whose file tree holds only what was given to it. "
@@ -69,6 +70,7 @@ int exr_help_print(void)
 		     "  run        run a program with its arguments\n"
 		     "  sh         run a shell command\n"
 		     "  shell      an interactive shell\n"
+		     "  serve      run commands for a program that asks in JSON-RPC\n"
 		     "  doctor     say what this host can do, and how to get what is missing\n"
 		     "\n"
 		     "  --help     this text; `stella-exec run --help` lists the options\n"
@@ -107,6 +109,19 @@ int exr_help_print_shell(void)
 		"own, if there is one on stdin. It reads no start-up files and keeps no history "
 		"file.\n"
 		"--json is not for it.\n");
+}
+
+int exr_help_print_serve(void)
+{
+	return print(
+		"Usage: stella-exec serve [--socket PATH] [--log-format FORMAT]\n"
+		"\n"
+		"Runs commands in sessions for a program that asks in JSON-RPC 2.0, one message a "
+		"line: on\n"
+		"stdin and stdout, or for any number of clients of this user on a unix socket. "
+		"What "
+		"a client\n"
+		"has started ends with it. stella-exec(1) has the methods.\n");
 }
 
 int exr_help_print_doctor(void)

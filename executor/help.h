@@ -6,5 +6,6 @@ int exr_help_print(void);
 int exr_help_print_run(void);
 int exr_help_print_sh(void);
 int exr_help_print_shell(void);
+int exr_help_print_serve(void);
 int exr_help_print_doctor(void);
 int exr_help_print_version(void);

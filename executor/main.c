@@ -3,6 +3,7 @@
 #include "common/fd-util.h"
 #include "executor/cmd-doctor.h"
 #include "executor/cmd-run.h"
+#include "executor/cmd-serve.h"
 #include "executor/help.h"
 #include "executor/message.h"
 #include "executor/result.h"
@@ -18,6 +19,7 @@ static const struct {
 } commands[] = { { "run", exr_cmd_run },
 		 { "sh", exr_cmd_sh },
 		 { "shell", exr_cmd_shell },
+		 { "serve", exr_cmd_serve },
 		 { "doctor", exr_cmd_doctor } };
 
 /* A standard stream that is closed would be the number of the next thing that we open. stdout is put on
