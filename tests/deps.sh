@@ -1,21 +1,33 @@
 #!/bin/bash
 # deps.sh [--tests]: installs what building needs, and with --tests what the tests and .ci/run need too.
+# deps.sh --mise: prints where the mise is, or would be, that the tests use.
 #
 # On Debian and its relatives with apt, for which it must be root or find sudo. Asks dpkg first: when
 # everything is there, the network is not touched and no privilege needed. Where dnf or pacman is found
 # instead, it names the packages that are missing and exits with 1.
+#
+# mise is in no distribution. It comes from npm's registry, whichever npm is configured for, one version, known by
+# its checksum, into the user's cache directory. Without it only the test that uses it does not run, and says so.
 set -euo pipefail
+
+MISE_VERSION=2026.9.15
+MISE_SHA256=b51f2463bc4fcdc3b0959b1454792f64be3612e73d856cbca4a062e39e070e74 # of the package
+mise=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/stella-sandbox-tests/mise-$MISE_VERSION
 
 with_tests=
 for argument; do
   case $argument in
   --tests) with_tests=1 ;;
+  --mise)
+    echo "$mise"
+    exit 0
+    ;;
   --help)
-    echo 'usage: deps.sh [--tests]'
+    echo 'usage: deps.sh [--tests] | --mise'
     exit 0
     ;;
   *)
-    echo "deps.sh: $argument: unknown option (the only one is --tests)" >&2
+    echo "deps.sh: $argument: unknown option (they are --tests and --mise)" >&2
     exit 2
     ;;
   esac
@@ -58,11 +70,31 @@ as_root() {
   fi
 }
 
+# What is put at $mise is whole and checked. Each step by itself ends it: -e is off in a function whose outcome is asked.
+fetch_mise() {
+  local package=jdxcode-mise-linux-x64-$MISE_VERSION.tgz unpacked result=0
+  if [ "$(uname -m)" != x86_64 ]; then
+    echo "deps.sh: there is no mise $MISE_VERSION for $(uname -m) at npm's registry" >&2
+    return 1
+  fi
+  mkdir -p "${mise%/*}" && unpacked=$(mktemp -d "$mise.XXXXXX") || return 1
+  (
+    cd "$unpacked" &&
+      npm pack --loglevel error --ignore-scripts "@jdxcode/mise-linux-x64@$MISE_VERSION" >/dev/null &&
+      sha256sum --quiet -c <<<"$MISE_SHA256  $package" &&
+      tar -xzf "$package" package/bin/mise &&
+      chmod 755 package/bin/mise &&
+      mv -f package/bin/mise "$mise"
+  ) || result=1
+  rm -rf "$unpacked"
+  return "$result"
+}
+
 if has apt-get; then
   packages=(build-essential meson ninja-build pkgconf fuse3 libfuse3-dev libseccomp-dev
     libglib2.0-dev libcmocka-dev)
   add_tests clang clang-format clang-tidy libclang-rt-14-dev git sqlite3 python3 python3-venv acl attr
-  add_tests bubblewrap procps bindfs fio stress-ng
+  add_tests python3-jsonschema bubblewrap procps bindfs fio stress-ng
   # later releases have another clang: the package without a number is the one that fits
   if [ -n "$with_tests" ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then
     packages=("${packages[@]/libclang-rt-14-dev/libclang-rt-dev}")
@@ -71,20 +103,18 @@ if has apt-get; then
     packages+=(nodejs npm)
   fi
   mapfile -t absent < <(missing deb_installed)
-  if [ "${#absent[@]}" = 0 ]; then
-    exit 0
+  if [ "${#absent[@]}" != 0 ]; then
+    echo "installing: ${absent[*]}"
+    # the package lists of a fresh machine may be old or not there at all
+    as_root apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -q --no-install-recommends "${absent[@]}"
   fi
-  echo "installing: ${absent[*]}"
-
-  # the package lists of a fresh machine may be old or not there at all
-  as_root apt-get update -q
-  as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -q --no-install-recommends "${absent[@]}"
 elif has dnf; then
   packages=(gcc gcc-c++ make meson ninja-build pkgconf-pkg-config fuse3 fuse3-devel libseccomp-devel
     glib2-devel libcmocka-devel)
   add_tests clang clang-tools-extra compiler-rt libasan libubsan libtsan git-core sqlite python3 acl attr
-  add_tests bubblewrap procps-ng fio stress-ng
+  add_tests python3-jsonschema bubblewrap procps-ng fio stress-ng
   if needs_node; then
     packages+=(nodejs nodejs-npm)
   fi
@@ -95,7 +125,7 @@ elif has dnf; then
   fi
 elif has pacman; then
   packages=(gcc make meson ninja pkgconf fuse3 libseccomp glib2 glib2-devel cmocka)
-  add_tests clang compiler-rt git sqlite python acl attr bubblewrap procps-ng fio stress-ng
+  add_tests clang compiler-rt git sqlite python python-jsonschema acl attr bubblewrap procps-ng fio stress-ng
   if needs_node; then
     packages+=(nodejs npm)
   fi
@@ -110,4 +140,9 @@ deps.sh: no apt-get, dnf or pacman here. What is needed: a C compiler, meson >= 
 the development files of libfuse3 >= 3.14, libseccomp >= 2.5, glib >= 2.70, cmocka >= 1.1.5
 END
   exit 1
+fi
+
+if [ -n "$with_tests" ] && [ ! -x "$mise" ]; then
+  echo "fetching mise $MISE_VERSION"
+  fetch_mise || echo "deps.sh: mise $MISE_VERSION could not be fetched with npm: tests that need it will not run" >&2
 fi
