@@ -11,6 +11,8 @@
 #include <stella/output-buffer.h>
 #include <stella/path-resolver.h>
 #include <stella/policy.h>
+#include <stella/process.h>
+#include <stella/session.h>
 #include <stella/types.h>
 
 /* The version of these headers, as numbers. */
