@@ -4,6 +4,7 @@
 
 #include <stella/error.h>
 #include <stella/exec.h>
+#include <stella/factory.h>
 #include <stella/files.h>
 #include <stella/host-env.h>
 #include <stella/log.h>
