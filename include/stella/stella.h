@@ -13,6 +13,7 @@
 #include <stella/path-resolver.h>
 #include <stella/policy.h>
 #include <stella/process.h>
+#include <stella/resilient-session.h>
 #include <stella/session.h>
 #include <stella/types.h>
 

@@ -10,7 +10,7 @@ for name in api-async api-paths api-process api-session changes changes-execs se
   session-threads terminal; do
   expect_status 0 as-user --home "$tmp/home" 1234 -- "$STELLA_TEST_BUILD/tests/integration/it-$name"
 done
-for name in api-factory; do
+for name in api-factory api-resilient; do
   expect_status 0 as-user --home "$tmp/home" 1234 -- "$STELLA_TEST_BUILD/tests/integration/it-$name"
 done
 finish
