@@ -6,7 +6,7 @@ preflight root fuse || exit $?
 
 export TMPDIR=$tmp
 chmod 1777 "$tmp"
-for name in api-async api-paths api-process api-session changes changes-execs session session-exec session-life session-live session-spill session-terminal \
+for name in api-async api-paths api-process api-session attack-start changes changes-execs session session-exec session-life session-live session-spill session-terminal \
   session-threads terminal; do
   expect_status 0 as-user --home "$tmp/home" 1234 -- "$STELLA_TEST_BUILD/tests/integration/it-$name"
 done
