@@ -33,6 +33,7 @@ use_build() {
   build=$(cd "$build" 2>/dev/null && pwd) || die "$build: no build directory; name one with --build"
   FSGATE=$build/fsgate/stella-fsgate
   BENCH_FS=$build/tests/bench/bench-fs
+  BENCH_EXEC=$build/tests/bench/bench-exec
   AS_USER=$build/tests/lib/as-user
   [ -x "$FSGATE" ] && [ -x "$BENCH_FS" ] || die "$build: run ninja -C $build first"
 }
