@@ -2,18 +2,19 @@
  * on a stream socket; a line may carry one fd.
  *
  *   executor -> gateway  {"start": {"version": V, "policy": {...}, "uid": N, "gid": N,
- *                                  "state_dir": P, "one_exec": B}}
+ *                                  "state_dir": P, "one_exec": B}} [+ fd]
  *                        the view for VIEW_FOR_SANDBOX; uid and gid are the ids it shows; what is at P
- *                        on the host is not entered
+ *                        on the host is not entered; the fd is the executor's board (common/exec-board.h)
  *   gateway -> executor  {"ready": true}             anchors are open, the device fd may come
  *   executor -> gateway  {"attach": "tasks"} + fd    the procfs of the pids in the view's requests; before
  *                                                   the device, or not at all
  *   executor -> gateway  {"attach": "device"} + fd   an open /dev/fuse, mounted by the executor
  *                  or    {"attach": "fusermount", "path": P}   the gateway mounts it itself, at P
- *   gateway -> executor  {"serving": true}
+ *   gateway -> executor  {"serving": true} [+ fd]
+ *                        the fd, for poll, is the queue of what the host changes; without, there is none
  *   gateway -> executor  {"error": {"message": M}}   instead of either answer; then it ends
  *
- * From then on the executor asks and the gateway answers, one at a time; and whoever may enter the directory of a
+ * From then on the executor asks what its board does not tell, and the gateway answers, one at a time; and whoever may enter the directory of a
  * mounted view's socket (fsgate/door-socket.h) may ask the same:
  *
  *   -> {"status": true}             <- {"status": {...}}      stella-fsgate(1), "status --json", has the keys
@@ -21,13 +22,14 @@
  *   -> {"events": {"since": N, "wait": B}}
  *                                   <- {"events": {...}}      denials and changes above N as they happened, stella-fsgate(1) has
  *                                   the keys; with "wait", and not on a session's socket, when there is one
- *   -> {"boundary": "start", "id": I}
- *                                   <- {"boundary": "start", "id": I, "exec": E, "denials": N, "caught_up": B}
+ *   -> {"boundary": "start", "id": I, "exec": E}
+ *                                   <- {"boundary": "start", "id": I, "exec": E, "caught_up": B}
  *   -> {"boundary": "end", "id": I, "exec": E, "pidns": P}
  *                                   <- {"boundary": "end", "id": I, "caught_up": B, "denials": [...], ...}
  *                                   of a session: an exec begins or has ended (fsgate/boundary.h); "caught_up": what
  *                                   the host changed is visible in the view, or the files that the exec had open are
- *                                   closed, and not only the time for it over; N is for "since" later on
+ *                                   closed, and not only the time for it over; E is the exec's number on the board, given by
+ *                                   the gateway when the executor has none
  *                                   P is the inode number of the exec's pid namespace (/proc/PID/ns/pid). With it, and where a
  *                                   procfs was attached, the answer also says what that exec did; without, these keys
  *                                   are not there (not known):

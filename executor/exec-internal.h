@@ -22,11 +22,8 @@ struct ExrExec {
 	bool limits_told; /* that it has a process of ours, and not yet that it has ended */
 	ExrLimitCounts limits_before;
 	uint64_t nproc;
-	bool told_gateway; /* that it starts, and not yet that it has ended */
-	int64_t number;	   /* in the gateway, or -1 */
-	ExrQuestion *
-		end_question; /* told_gateway: its end was told as well, and the answer not read yet; or NULL */
-	uint64_t pid_namespace;
+	bool told_gateway; /* that it starts; its end is not taken note of yet */
+	ExrGatewayExec in_gateway;
 	int id;
 	bool is_prepared;  /* its init has said so */
 	bool has_terminal; /* stdin_fd and stdout_fd are its master */

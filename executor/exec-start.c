@@ -144,7 +144,7 @@ static int take_first(ExrExec *exec)
 		exec->pidfd = fds[--fd_count];
 	} else if (message.type == WIRE_PREPARED) {
 		exec->is_prepared = true;
-		exec->pid_namespace = message.number;
+		exec->in_gateway.pid_namespace = message.number;
 	} else if (message.type == WIRE_COMMAND && fd_count > 0 && exec->command_pidfd < 0) {
 		exec->command_pidfd = fds[--fd_count];
 	} else if (message.type == WIRE_TERMINAL && fd_count > 0 && !exec->has_terminal) {
@@ -286,7 +286,7 @@ static int let_go(ExrExec *exec, ExrQuestion *take_question, ExrError *error)
 	int r = 0;
 
 	if (take_question)
-		(void)exr_gateway_await_start(exec->gateway, take_question, &exec->number);
+		(void)exr_gateway_await_start(exec->gateway, take_question);
 	if (exec->control_fd >= 0 && !exec->session->backend->is_pretense)
 		r = packet_send(exec->control_fd, &message, NULL, 0);
 	/* Who is not there any more has said why, or was killed. */
@@ -324,7 +324,6 @@ int exr_exec_start(ExrSession *session, const ExrRequest *request, ExrExec **ret
 
 	exec->stdin_fd = exec->stdout_fd = exec->stderr_fd = exec->control_fd = exec->pidfd =
 		exec->command_pidfd = -1;
-	exec->number = -1;
 	exec->session = exr_session_ref(session);
 	exec->gateway = session->gateway ? exr_gateway_ref(session->gateway) : NULL;
 	if (!exr_session_alive(session))
@@ -339,8 +338,8 @@ int exr_exec_start(ExrSession *session, const ExrRequest *request, ExrExec **ret
 		request = &pretended;
 	}
 	/* The gateway works while the rest is made; the command sees what was on the host when we were called. */
-	question = exec->gateway ? exr_gateway_exec_starts(exec->gateway) : NULL;
-	exec->told_gateway = question != NULL;
+	exec->told_gateway = exec->gateway != NULL;
+	question = exec->gateway ? exr_gateway_exec_starts(exec->gateway, &exec->in_gateway) : NULL;
 	/* The spare is among the session's processes already, and a new init will be in its place. */
 	spare = request->tty ? -1 : exr_prepared_take_spare(session);
 	if (spare < 0)

@@ -22,22 +22,21 @@
 
 #define DIE_MS 2000
 
-/* None of its processes runs any more: the gateway is told, once. */
-static void tell_end(ExrExec *exec)
+/* The gateway is told, once. is_gone: none of its processes runs any more. */
+static void tell_end(ExrExec *exec, bool is_gone)
 {
-	if (exec->told_gateway && !exec->end_question)
-		exec->end_question =
-			exr_gateway_exec_ends(exec->gateway, exec->number, exec->pid_namespace);
+	if (exec->told_gateway)
+		exr_gateway_exec_ends(exec->gateway, &exec->in_gateway, is_gone);
 }
 
 /* What the gateway knows of it, once; NULL: nothing in time. */
-static JsonObject *end_boundary(ExrExec *exec)
+static JsonObject *end_boundary(ExrExec *exec, bool is_gone)
 {
 	if (!exec->told_gateway)
 		return NULL;
-	tell_end(exec);
+	tell_end(exec, is_gone);
 	exec->told_gateway = false;
-	return exr_gateway_await_end(exec->gateway, g_steal_pointer(&exec->end_question));
+	return exr_gateway_await_end(exec->gateway, &exec->in_gateway);
 }
 
 /* The limits that were hit since its start, once. Its processes are gone. */
@@ -63,7 +62,7 @@ void exr_exec_free(ExrExec *exec)
 	fd_close(&exec->pidfd);
 	fd_close(&exec->command_pidfd);
 	(void)end_limits(exec);
-	observed = end_boundary(exec);
+	observed = end_boundary(exec, false);
 	g_clear_pointer(&observed, json_object_unref);
 	exr_gateway_unref(exec->gateway);
 	exr_session_unref(exec->session);
@@ -222,7 +221,7 @@ bool exr_exec_take_told(ExrExec *exec)
 			exec->first.number != 0 &&
 			!exr_session_limits_count_processes(exec->session->limits);
 	if (exec->is_gone)
-		tell_end(exec);
+		tell_end(exec, true);
 	exr_exec_kill(exec);
 	return exec->is_gone;
 }
@@ -296,7 +295,7 @@ int exr_exec_finish(ExrExec *take_exec, ExrEnd *ret_end)
 	/* Not while it ran: what it takes to make one is the command's till then. */
 	exr_prepared_keep_spare(exec->session);
 	end.limits_hit = end_limits(exec);
-	end.observed = end_boundary(exec);
+	end.observed = end_boundary(exec, r == 0);
 	*ret_end = end;
 	return r;
 }

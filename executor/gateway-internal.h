@@ -3,6 +3,7 @@
 
 #include "common/cond-util.h"
 #include "common/control.h"
+#include "common/exec-board.h"
 #include "executor/gateway.h"
 
 typedef struct ExrQuestion ExrQuestion;
@@ -13,11 +14,13 @@ struct ExrGateway {
 	int refs; /* atomic */
 	ExrProcess process;
 	ControlSocket *control;
+	ExecBoard *board;	   /* constant */
 	int leash_fd;		   /* our end of the gateway's stdin: see exr_spawn() */
 	pthread_mutex_t send_lock; /* around a whole line; taken before lock */
 	pthread_mutex_t lock;	   /* the process, and what follows */
 	pthread_cond_t answered;   /* an answer was given out, or nobody reads any more */
-	ExrQuestion *questions;	   /* those that are waited for */
+	int queue_fd; /* of what the host changes (common/exec-board.h), or -1; closed when it ends */
+	ExrQuestion *questions; /* those that are waited for */
 	int64_t last_id;
 	unsigned int
 		late; /* questions that nobody waits for any more, and that are not answered yet */

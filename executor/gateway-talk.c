@@ -6,6 +6,9 @@
  * many: its socket would fill up, and a stopped gateway would stop us. */
 #include "executor/gateway-internal.h"
 
+#include "common/fd-util.h"
+
+#include <poll.h>
 #include <sys/socket.h>
 
 /* A little more than the gateway takes at the most. */
@@ -135,43 +138,107 @@ static JsonObject *await(ExrGateway *gateway, ExrQuestion *take_question, int ti
 	return answer;
 }
 
-ExrQuestion *exr_gateway_exec_starts(ExrGateway *gateway)
-{
-	JsonObject *message = json_object_new();
+/* --- the start of an exec, and its end --- */
 
+/* Whether all that the host has changed before the call is visible in the view already. In that order: what is taken
+ * off a list or out of the queue is said to be worked on before. */
+static bool is_caught_up(ExrGateway *gateway)
+{
+	ExecBoard *board = gateway->board;
+	struct pollfd queue = { .events = POLLIN };
+	bool empty;
+
+	if (atomic_load(&board->believed_us) > g_get_monotonic_time())
+		return false;
+	pthread_mutex_lock(&gateway->lock);
+	queue.fd = gateway->queue_fd;
+	empty = !gateway->gone && (queue.fd < 0 || poll(&queue, 1, 0) == 0);
+	pthread_mutex_unlock(&gateway->lock);
+	return empty && atomic_load(&board->at_events) == 0 &&
+	       atomic_load(&board->taking_back) == 0;
+}
+
+ExrQuestion *exr_gateway_exec_starts(ExrGateway *gateway, ExrGatewayExec *ret_exec)
+{
+	ExecBoard *board = gateway->board;
+	JsonObject *message;
+
+	*ret_exec = (ExrGatewayExec){ .happened = atomic_load(&board->happened) };
+	atomic_fetch_add(&board->running, 1);
+	ret_exec->number = atomic_fetch_add(&board->execs, 1) + 1;
+	if (is_caught_up(gateway))
+		return NULL;
+	message = json_object_new();
 	json_object_set_string_member(message, "boundary", "start");
+	json_object_set_int_member(message, "exec", (gint64)ret_exec->number);
 	return ask(gateway, message);
 }
 
-bool exr_gateway_await_start(ExrGateway *gateway, ExrQuestion *take_question, int64_t *ret_exec)
+bool exr_gateway_await_start(ExrGateway *gateway, ExrQuestion *take_question)
 {
 	g_autoptr(JsonObject) answer = await(gateway, take_question, START_MS);
 
-	*ret_exec = answer ? get_number(answer, "exec") : -1;
-	return answer && *ret_exec >= 0 && exr_gateway_says(answer, "caught_up");
+	return answer && exr_gateway_says(answer, "caught_up");
 }
 
-ExrQuestion *exr_gateway_exec_ends(ExrGateway *gateway, int64_t exec, uint64_t pid_namespace)
+/* Nothing was refused or changed since before the exec began, and none of the files that are open was opened since:
+ * what the gateway would look for is not there. */
+static bool is_quiet(ExrGateway *gateway, const ExrGatewayExec *exec)
 {
-	JsonObject *message = json_object_new();
+	ExecBoard *board = gateway->board;
 
+	return atomic_load(&board->opened) < exec->number &&
+	       atomic_load(&board->happened) == exec->happened;
+}
+
+void exr_gateway_exec_ends(ExrGateway *gateway, ExrGatewayExec *exec, bool is_gone)
+{
+	JsonObject *message;
+
+	if (exec->is_over)
+		return;
+	exec->is_over = true;
+	atomic_fetch_sub(&gateway->board->running, 1);
+	exec->is_quiet = is_gone && is_quiet(gateway, exec);
+	if (exec->is_quiet)
+		return;
+	message = json_object_new();
 	json_object_set_string_member(message, "boundary", "end");
-	/* Its start was not answered: then wait for whatever may be of it. */
-	json_object_set_int_member(message, "exec", exec >= 0 ? exec : INT64_MAX);
-	if (pid_namespace != 0)
-		json_object_set_int_member(message, "pidns", (gint64)pid_namespace);
-	return ask(gateway, message);
+	json_object_set_int_member(message, "exec", (gint64)exec->number);
+	if (exec->pid_namespace != 0)
+		json_object_set_int_member(message, "pidns", (gint64)exec->pid_namespace);
+	exec->question = ask(gateway, message);
 }
 
-JsonObject *exr_gateway_await_end(ExrGateway *gateway, ExrQuestion *take_question)
+/* What the gateway would have answered. */
+static JsonObject *tell_nothing(ExrGateway *gateway, const ExrGatewayExec *exec)
 {
-	return await(gateway, take_question, END_EXEC_MS);
+	JsonObject *answer = json_object_new();
+
+	json_object_set_boolean_member(answer, "caught_up", TRUE);
+	if (exec->pid_namespace == 0 || atomic_load(&gateway->board->knows) == 0)
+		return answer;
+	json_object_set_array_member(answer, "denials", json_array_new());
+	json_object_set_int_member(answer, "denials_dropped", 0);
+	json_object_set_array_member(answer, "changes", json_array_new());
+	json_object_set_int_member(answer, "changes_dropped", 0);
+	json_object_set_boolean_member(answer, "changes_incomplete", FALSE);
+	return answer;
+}
+
+JsonObject *exr_gateway_await_end(ExrGateway *gateway, ExrGatewayExec *exec)
+{
+	if (exec->is_quiet)
+		return tell_nothing(gateway, exec);
+	return await(gateway, g_steal_pointer(&exec->question), END_EXEC_MS);
 }
 
 void exr_gateway_hang_up(ExrGateway *gateway)
 {
 	pthread_mutex_lock(&gateway->lock);
 	gateway->gone = true;
+	/* Before the gateway's own: who closes the last one waits for the marks to go. */
+	fd_close(&gateway->queue_fd);
 	if (gateway->control) /* else it could not even be made */
 		(void)shutdown(control_socket_fd(gateway->control), SHUT_RDWR);
 	pthread_cond_broadcast(&gateway->answered);

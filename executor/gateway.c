@@ -52,7 +52,7 @@ int exr_gateway_new(ExrGateway **ret_gateway, ExrError *reterr_error)
 	int r;
 
 	gateway->refs = 1;
-	gateway->process.pidfd = gateway->leash_fd = -1;
+	gateway->process.pidfd = gateway->leash_fd = gateway->queue_fd = -1;
 	pthread_mutex_init(&gateway->lock, NULL);
 	pthread_mutex_init(&gateway->send_lock, NULL);
 	cond_init(&gateway->answered);
@@ -68,6 +68,7 @@ int exr_gateway_configure(ExrGateway *gateway, const StellaPolicy *policy, uid_t
 	g_autofree char *text = policy_json_write(policy, false);
 	g_autoptr(JsonNode) node = json_from_string(text, -1);
 	JsonObject *start, *message;
+	FD_AUTO board = -1;
 	int r;
 
 	if (!node)
@@ -75,6 +76,9 @@ int exr_gateway_configure(ExrGateway *gateway, const StellaPolicy *policy, uid_t
 			reterr_error, "policy-invalid", "policy", EILSEQ,
 			"the policy cannot be told to the gateway: it holds a path or a "
 			"value that is not UTF-8");
+	if ((r = exec_board_new(&gateway->board, &board)) < 0)
+		return exr_error_set(reterr_error, CODE, "gateway", -r, "memory to share: %s",
+				     errno_text(-r));
 	start = json_object_new();
 	json_object_set_string_member(start, "version", STELLA_VERSION);
 	json_object_set_object_member(start, "policy", json_node_dup_object(node));
@@ -84,7 +88,7 @@ int exr_gateway_configure(ExrGateway *gateway, const StellaPolicy *policy, uid_t
 	json_object_set_boolean_member(start, "one_exec", one_exec);
 	message = json_object_new();
 	json_object_set_object_member(message, "start", start);
-	r = control_socket_send(gateway->control, message, -1);
+	r = control_socket_send(gateway->control, message, board);
 	/* A gateway that ended at once is noticed when its answer is awaited. */
 	if (r == -EPIPE)
 		return 0;
@@ -113,10 +117,11 @@ bool exr_gateway_says(JsonObject *object, const char *word)
 	return json_node_get_boolean(json_object_get_member(object, word));
 }
 
-static int await(ExrGateway *gateway, const char *word, ExrError *error)
+/* ret_fd: what came with it, or -1; NULL: nothing is to come. */
+static int await(ExrGateway *gateway, const char *word, int *ret_fd, ExrError *error)
 {
 	g_autoptr(JsonObject) object = NULL;
-	int r = control_socket_receive(gateway->control, ANSWER_MS, &object, NULL);
+	int r = control_socket_receive(gateway->control, ANSWER_MS, &object, ret_fd);
 
 	if (r == -EPIPE || r == -ECONNRESET)
 		return exr_error_set(error, CODE, "gateway", EPIPE,
@@ -147,7 +152,7 @@ int exr_gateway_attach(ExrGateway *gateway, int device_fd, int tasks_fd, const c
 {
 	int r;
 
-	if ((r = await(gateway, "ready", reterr_error)) < 0)
+	if ((r = await(gateway, "ready", NULL, reterr_error)) < 0)
 		return r;
 	if (tasks_fd >= 0)
 		r = hand_over(gateway, "tasks", NULL, tasks_fd);
@@ -157,7 +162,7 @@ int exr_gateway_attach(ExrGateway *gateway, int device_fd, int tasks_fd, const c
 	if (r < 0)
 		return exr_error_set(reterr_error, CODE, "gateway", -r,
 				     "cannot hand over the view: %s", errno_text(-r));
-	return await(gateway, "serving", reterr_error);
+	return await(gateway, "serving", &gateway->queue_fd, reterr_error);
 }
 
 bool exr_gateway_alive(const ExrGateway *gateway)
@@ -202,6 +207,7 @@ void exr_gateway_unref(ExrGateway *gateway)
 	if (!gateway || !g_atomic_int_dec_and_test(&gateway->refs))
 		return;
 	control_socket_free(gateway->control);
+	exec_board_unmap(gateway->board);
 	fd_close(&gateway->leash_fd);
 	pthread_mutex_destroy(&gateway->lock);
 	pthread_mutex_destroy(&gateway->send_lock);

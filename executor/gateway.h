@@ -38,18 +38,27 @@ void exr_gateway_end(ExrGateway *gateway);
 
 typedef struct ExrQuestion ExrQuestion;
 
+/* An exec as the gateway knows it. */
+typedef struct {
+	uint64_t number;	/* from 1 */
+	uint64_t happened;	/* of everybody, before it */
+	uint64_t pid_namespace; /* its inode number, 0 when it is not known; the caller's to set */
+	bool is_over;		/* that it has ended was said */
+	bool is_quiet;		/* and nothing has happened, so that the gateway is not asked */
+	ExrQuestion *question;	/* what the gateway was asked at its end, or NULL */
+} ExrGatewayExec;
+
 /* An exec is about to start: asks the gateway to make visible what the host has changed, which it does while the
- * caller goes on. NULL: it cannot be asked. */
-ExrQuestion *exr_gateway_exec_starts(ExrGateway *gateway);
-/* Waits until that is so, bounded (2 s). *ret_exec is the exec's number there, or -1. false: not within its time;
- * names may be as they were up to a second ago. */
-bool exr_gateway_await_start(ExrGateway *gateway, ExrQuestion *take_question, int64_t *ret_exec);
-/* No process of the exec runs any more: asks the gateway to close what it had open, and what it knows of it. exec is as
- * above; pid_namespace is its inode number, 0 when it is not known. NULL: it cannot be asked. */
-ExrQuestion *exr_gateway_exec_ends(ExrGateway *gateway, int64_t exec, uint64_t pid_namespace);
-/* Waits for that, bounded (0.3 s), and gives what the gateway knows (common/control.h, {"boundary": "end"}), which the
- * caller owns; NULL: no answer in time, or no question. */
-JsonObject *exr_gateway_await_end(ExrGateway *gateway, ExrQuestion *take_question);
+ * caller goes on. NULL: there is nothing to wait for, or it cannot be asked. */
+ExrQuestion *exr_gateway_exec_starts(ExrGateway *gateway, ExrGatewayExec *ret_exec);
+/* Waits until that is so, bounded (2 s). false: not within its time; names may be as they were up to a second ago. */
+bool exr_gateway_await_start(ExrGateway *gateway, ExrQuestion *take_question);
+/* No process of the exec runs any more (is_gone), or nobody wants to know of it: asks the gateway to close what it had
+ * open, and what it knows of it. Once; a second call does nothing. */
+void exr_gateway_exec_ends(ExrGateway *gateway, ExrGatewayExec *exec, bool is_gone);
+/* After that; waits for that, for the answer, bounded (0.3 s), and gives what the gateway knows (common/control.h, {"boundary": "end"}), which the
+ * caller owns; NULL: no answer in time, or it could not be asked. Once. */
+JsonObject *exr_gateway_await_end(ExrGateway *gateway, ExrGatewayExec *exec);
 /* For an exec that is finished after its session has ended: what it asks then fails. */
 ExrGateway *exr_gateway_ref(ExrGateway *gateway);
 void exr_gateway_unref(ExrGateway *gateway); /* NULL is allowed */

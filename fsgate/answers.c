@@ -50,10 +50,10 @@ static JsonObject *answer_boundary(const FsgAnswers *answers, JsonObject *reques
 		return complaint("the view belongs to no session");
 	answer = json_object_new();
 	if (g_strcmp0(which, "start") == 0) {
-		json_object_set_int_member(answer, "denials",
-					   (gint64)fsg_denials_mark(view->denials));
-		json_object_set_int_member(answer, "exec",
-					   (gint64)fsg_boundary_start(view->boundary));
+		/* With a board its number is known already. */
+		if (exec == 0)
+			exec = fsg_boundary_start(view->boundary);
+		json_object_set_int_member(answer, "exec", (gint64)exec);
 		done = fsg_invalidate_catch_up(view, CATCH_UP_MS) == 0;
 	} else if (g_strcmp0(which, "end") == 0) {
 		fsg_clients_forget(view->clients);

@@ -12,10 +12,10 @@
 struct FsgBoundary {
 	pthread_mutex_t lock;
 	pthread_cond_t closed;
-	FsgOpened list; /* .prev: opened last */
-	uint64_t epoch; /* execs that have begun */
-	unsigned int running;
+	FsgOpened list;	      /* .prev: opened last */
 	unsigned int waiting; /* nobody is woken for nothing */
+	ExecBoard own;
+	ExecBoard *board; /* own, or the executor's; constant once threads run */
 };
 
 FsgBoundary *fsg_boundary_new(void)
@@ -25,7 +25,18 @@ FsgBoundary *fsg_boundary_new(void)
 	pthread_mutex_init(&boundary->lock, NULL);
 	cond_init(&boundary->closed);
 	boundary->list.prev = boundary->list.next = &boundary->list;
+	boundary->board = &boundary->own;
 	return boundary;
+}
+
+void fsg_boundary_share(FsgBoundary *boundary, ExecBoard *board)
+{
+	boundary->board = board;
+}
+
+ExecBoard *fsg_boundary_board(FsgBoundary *boundary)
+{
+	return boundary && boundary->board != &boundary->own ? boundary->board : NULL;
 }
 
 void fsg_boundary_free(FsgBoundary *boundary)
@@ -37,15 +48,24 @@ void fsg_boundary_free(FsgBoundary *boundary)
 	g_free(boundary);
 }
 
+/* Under the lock. */
+static void show_opened(FsgBoundary *boundary)
+{
+	const FsgOpened *last = boundary->list.prev;
+
+	atomic_store(&boundary->board->opened, last != &boundary->list ? last->epoch : 0);
+}
+
 void fsg_boundary_opened(FsgBoundary *boundary, FsgOpened *opened)
 {
 	if (!boundary)
 		return;
 	pthread_mutex_lock(&boundary->lock);
-	opened->epoch = boundary->epoch;
+	opened->epoch = atomic_load(&boundary->board->execs);
 	opened->prev = boundary->list.prev;
 	opened->next = &boundary->list;
 	opened->prev->next = opened->next->prev = opened;
+	show_opened(boundary);
 	pthread_mutex_unlock(&boundary->lock);
 }
 
@@ -56,6 +76,7 @@ void fsg_boundary_closed(FsgBoundary *boundary, FsgOpened *opened)
 	pthread_mutex_lock(&boundary->lock);
 	opened->prev->next = opened->next;
 	opened->next->prev = opened->prev;
+	show_opened(boundary);
 	if (boundary->waiting > 0)
 		pthread_cond_broadcast(&boundary->closed);
 	pthread_mutex_unlock(&boundary->lock);
@@ -63,27 +84,21 @@ void fsg_boundary_closed(FsgBoundary *boundary, FsgOpened *opened)
 
 uint64_t fsg_boundary_start(FsgBoundary *boundary)
 {
-	uint64_t exec;
-
 	if (!boundary)
 		return 0;
-	pthread_mutex_lock(&boundary->lock);
-	exec = ++boundary->epoch;
-	boundary->running++;
-	pthread_mutex_unlock(&boundary->lock);
-	return exec;
+	atomic_fetch_add(&boundary->board->running, 1);
+	return atomic_fetch_add(&boundary->board->execs, 1) + 1;
 }
 
 uint64_t fsg_boundary_epoch(FsgBoundary *boundary)
 {
-	uint64_t epoch;
+	return boundary ? atomic_load(&boundary->board->execs) : 0;
+}
 
-	if (!boundary)
-		return 0;
-	pthread_mutex_lock(&boundary->lock);
-	epoch = boundary->epoch;
-	pthread_mutex_unlock(&boundary->lock);
-	return epoch;
+void fsg_boundary_note(FsgBoundary *boundary)
+{
+	if (boundary)
+		atomic_fetch_add(&boundary->board->happened, 1);
 }
 
 /* Under the lock: a file that was opened since that exec's start is open. */
@@ -101,14 +116,15 @@ bool fsg_boundary_end(FsgBoundary *boundary, uint64_t exec, int timeout_ms)
 
 	if (!boundary)
 		return true;
+	/* An executor with a board has said it there. */
+	if (boundary->board == &boundary->own && atomic_load(&boundary->own.running) > 0)
+		atomic_fetch_sub(&boundary->own.running, 1);
 	pthread_mutex_lock(&boundary->lock);
-	if (boundary->running > 0)
-		boundary->running--;
 	boundary->waiting++;
 	while (has_open(boundary, exec) && in_time) {
 		gint64 until_us = deadline_us;
 
-		if (boundary->running > 0)
+		if (atomic_load(&boundary->board->running) > 0)
 			until_us = MIN(until_us, g_get_monotonic_time() + QUIET_US);
 		in_time = cond_wait_until(&boundary->closed, &boundary->lock, until_us);
 	}

@@ -8,6 +8,8 @@
  * Any thread at once; the lock is a leaf. */
 #pragma once
 
+#include "common/exec-board.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +23,11 @@ struct FsgOpened {
 };
 
 FsgBoundary *fsg_boundary_new(void);
+/* From now on the executor says itself how many execs have begun, on its board (borrowed), where it also reads what has
+ * happened. Before any other thread exists. */
+void fsg_boundary_share(FsgBoundary *boundary, ExecBoard *board);
+/* The board of a session's view, or NULL: without a boundary, or nobody else reads it. */
+ExecBoard *fsg_boundary_board(FsgBoundary *boundary);
 void fsg_boundary_free(
 	FsgBoundary *boundary); /* NULL is allowed, here and below; no file may be open */
 
@@ -28,8 +35,11 @@ void fsg_boundary_free(
 void fsg_boundary_opened(FsgBoundary *boundary, FsgOpened *opened);
 void fsg_boundary_closed(FsgBoundary *boundary, FsgOpened *opened);
 
-/* An exec begins: its number, to be given back at its end. */
+/* An exec begins, of an executor without a board: its number, to be given back at its end. */
 uint64_t fsg_boundary_start(FsgBoundary *boundary);
+
+/* Something was refused or changed, or may be by who has a file open: before it is answered. */
+void fsg_boundary_note(FsgBoundary *boundary);
 
 /* How many execs have begun. */
 uint64_t fsg_boundary_epoch(FsgBoundary *boundary);

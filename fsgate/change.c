@@ -90,7 +90,7 @@ void fsg_changes_free(FsgChanges *changes)
 
 /* --- whose --- */
 
-/* Who asks, found out without the lock. */
+/* Who changes something or may do so, found out without the lock. */
 typedef struct {
 	pid_t pid;
 	uint64_t pid_namespace;
@@ -101,6 +101,7 @@ static Client client_of_request(const FsgView *view)
 {
 	Client client = { .pid = fsg_identity_noted().pid };
 
+	fsg_boundary_note(view->boundary);
 	client.epoch = fsg_boundary_epoch(view->boundary);
 	client.pid_namespace = fsg_client_pid_namespace(view->clients, client.pid);
 	return client;

@@ -1,6 +1,8 @@
 /* stella-fsgate serve --control-fd N: the gateway of one sandbox, started by the executor, which speaks
  * first (common/control.h). Its death is seen as the end of the control socket, and ends the gateway. */
+#include "fsgate/boundary.h"
 #include "fsgate/cli.h"
+#include "fsgate/invalidate.h"
 #include "fsgate/mountpoint.h"
 #include "fsgate/serve-until.h"
 #include "fsgate/task.h"
@@ -30,12 +32,13 @@ static void send_error(ControlSocket *control, const char *message)
 	(void)control_socket_send(control, outer, -1); /* an executor that left needs no answer */
 }
 
-static int send_flag(ControlSocket *control, const char *name)
+/* fd (borrowed; -1: none) goes with it. */
+static int send_flag(ControlSocket *control, const char *name, int fd)
 {
 	JsonObject *object = json_object_new();
 
 	json_object_set_boolean_member(object, name, TRUE);
-	return control_socket_send(control, object, -1);
+	return control_socket_send(control, object, fd);
 }
 
 static const char *get_string(JsonObject *object, const char *name)
@@ -77,6 +80,19 @@ static int parse_policy(JsonObject *start, StellaPolicy **ret_policy, char **ret
 	return policy_json_read(node, ret_policy, reterr_message);
 }
 
+/* For as long as the process. */
+static int share_board(FsgView *view, int fd, char **reterr_message)
+{
+	ExecBoard *board;
+	int r = exec_board_map(fd, &board);
+
+	if (r < 0)
+		*reterr_message = g_strdup_printf("the executor's board: %s", errno_text(-r));
+	else
+		fsg_boundary_share(view->boundary, board);
+	return r;
+}
+
 static int start_view(ControlSocket *control, FsgView **ret_view, char **reterr_message)
 {
 	g_autoptr(JsonObject) message = NULL;
@@ -84,7 +100,8 @@ static int start_view(ControlSocket *control, FsgView **ret_view, char **reterr_
 	g_autoptr(ViewPlan) plan = NULL;
 	FsgViewConfig config = { .maps_one_id = true };
 	JsonObject *start;
-	int r = control_socket_receive(control, PEER_MS, &message, NULL);
+	FD_AUTO board = -1;
+	int r = control_socket_receive(control, PEER_MS, &message, &board);
 
 	if (r < 0)
 		return r;
@@ -107,7 +124,9 @@ static int start_view(ControlSocket *control, FsgView **ret_view, char **reterr_
 	    (r = fsg_cli_prepare_process(reterr_message)) < 0 ||
 	    (r = view_plan_new(policy, VIEW_FOR_SANDBOX, &plan, reterr_message)) < 0)
 		return r;
-	return fsg_view_new(g_steal_pointer(&plan), &config, ret_view, reterr_message);
+	if ((r = fsg_view_new(g_steal_pointer(&plan), &config, ret_view, reterr_message)) < 0)
+		return r;
+	return board >= 0 ? share_board(*ret_view, board, reterr_message) : 0;
 }
 
 /* fusermount3 mounts at a directory that only the executor's user can enter. */
@@ -179,11 +198,11 @@ static int serve(ControlSocket *control)
 	int r = start_view(control, &view, &message);
 
 	if (r == 0)
-		r = send_flag(control, "ready");
+		r = send_flag(control, "ready", -1);
 	if (r == 0)
 		r = attach(control, view, &session, &message);
 	if (r == 0)
-		r = send_flag(control, "serving");
+		r = send_flag(control, "serving", fsg_invalidate_queue_fd(view));
 	if (r == 0)
 		r = fsg_view_door_serve(view, session, control_socket_fd(control), &door);
 	if (r < 0) {

@@ -26,7 +26,7 @@ struct FsgDenials {
 	Row rows[LIMIT_DENIALS];
 	Owner nobody;
 	GHashTable *owners; /* by pid namespace: those that have rows, or have lost some */
-	uint64_t seq, total, dropped, epoch;
+	uint64_t seq, total, dropped;
 	uint64_t by_reason[_DENIAL_N];
 };
 
@@ -146,7 +146,7 @@ static Row *find_row(FsgDenials *denials, const FsgDenial *denial, guint hash, b
 
 		if (goes_first(row, first))
 			first = row;
-		if (row->hash == hash && row->owner && row->epoch == denials->epoch &&
+		if (row->hash == hash && row->owner && row->epoch == denial->epoch &&
 		    is_same(&row->denial, denial)) {
 			*ret_same = true;
 			return row;
@@ -180,7 +180,7 @@ void fsg_denials_add(FsgDenials *denials, const FsgDenial *denial)
 		fill_row(row, denial);
 		join_owner(denials, row, denial->pid_namespace);
 		row->hash = hash;
-		row->epoch = denials->epoch;
+		row->epoch = denial->epoch;
 	}
 	row->denial.count++;
 	row->denial.pid = denial->pid;
@@ -190,17 +190,6 @@ void fsg_denials_add(FsgDenials *denials, const FsgDenial *denial)
 	if ((unsigned int)denial->reason < _DENIAL_N)
 		denials->by_reason[denial->reason]++;
 	pthread_mutex_unlock(&denials->lock);
-}
-
-uint64_t fsg_denials_mark(FsgDenials *denials)
-{
-	uint64_t seq;
-
-	pthread_mutex_lock(&denials->lock);
-	denials->epoch++;
-	seq = denials->seq;
-	pthread_mutex_unlock(&denials->lock);
-	return seq;
 }
 
 static void denial_free(gpointer data)
@@ -273,7 +262,7 @@ static void add_merged(GPtrArray *rows, const FsgDenial *row)
 /* Nothing is added to it any more. */
 #define EPOCH_CLOSED UINT64_MAX
 
-void fsg_denials_take(FsgDenials *denials, uint64_t pid_namespace, uint64_t mark,
+void fsg_denials_take(FsgDenials *denials, uint64_t pid_namespace, uint64_t exec,
 		      FsgDenialList *ret_list)
 {
 	Owner *owner;
@@ -286,7 +275,7 @@ void fsg_denials_take(FsgDenials *denials, uint64_t pid_namespace, uint64_t mark
 
 		if (row->owner != owner)
 			continue;
-		if (row->epoch >= mark && row->epoch != EPOCH_CLOSED)
+		if (row->epoch >= exec && row->epoch != EPOCH_CLOSED)
 			add_merged(ret_list->rows, &row->denial);
 		row->epoch = EPOCH_CLOSED;
 		row->owner = &denials->nobody;

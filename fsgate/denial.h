@@ -27,7 +27,9 @@ typedef struct {
 	int errnum; /* positive; 0: recorded, but not refused (a link's text in a sandbox) */
 	pid_t pid;  /* who asked last, as whoever mounted the view numbers processes; 0: unknown */
 	uint64_t pid_namespace; /* of who asked (client.h), 0: not known; rows are of one */
-	gint64 time_us;		/* of the last one, since the epoch */
+	uint64_t
+		epoch; /* execs that had begun; rows are of one, so that none counts what was before an exec */
+	gint64 time_us; /* of the last one, since the epoch */
 	uint64_t count;
 	uint64_t seq; /* of the last one: grows with every denial */
 	bool cut;     /* a text was longer than what is kept */
@@ -38,10 +40,6 @@ void fsg_denials_free(FsgDenials *denials); /* NULL is allowed */
 
 /* Records one. */
 void fsg_denials_add(FsgDenials *denials, const FsgDenial *denial);
-
-/* From now on what is refused opens new rows, so that rows after the returned number count nothing from
- * before: where an exec begins. */
-uint64_t fsg_denials_mark(FsgDenials *denials);
 
 typedef struct {
 	GPtrArray *rows;  /* FsgDenial, in the order of their seq; owned */
@@ -55,8 +53,8 @@ typedef struct {
 void fsg_denials_list(FsgDenials *denials, uint64_t since, FsgDenialList *ret_list);
 void fsg_denial_list_clear(FsgDenialList *list);
 
-/* Of the exec in that pid namespace, which has ended, those since the nth mark was set (from 1): equal ones in one row,
+/* Of the exec in that pid namespace, which has ended, those since the nth exec began (from 1): equal ones in one row,
  * in the order of the last of each; ret_list has no more than rows and dropped. They stay in the record as nobody's, and
  * the next namespace that gets the number begins anew. */
-void fsg_denials_take(FsgDenials *denials, uint64_t pid_namespace, uint64_t mark,
+void fsg_denials_take(FsgDenials *denials, uint64_t pid_namespace, uint64_t exec,
 		      FsgDenialList *ret_list);

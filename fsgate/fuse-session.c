@@ -5,6 +5,7 @@
 #include "common/fd-util.h"
 #include "common/mount-util.h"
 #include "common/syscall-wrap.h"
+#include "fsgate/boundary.h"
 #include "fsgate/client.h"
 #include "fsgate/device.h"
 #include "fsgate/fusermount.h"
@@ -183,11 +184,14 @@ int fsg_session_start(FsgSession *session, int take_tasks_fd)
 				   ? fsg_identity_start_serving_callers
 				   : fsg_identity_start_serving,
 	};
+	ExecBoard *board;
 	int r = connect_device(session);
 
 	/* Of a session only: nobody else has execs. */
 	if (take_tasks_fd >= 0 && session->view->clients)
 		fsg_clients_set_tasks(session->view->clients, fd_dup(take_tasks_fd));
+	if ((board = fsg_boundary_board(session->view->boundary)))
+		atomic_store(&board->knows, fsg_clients_are_known(session->view->clients));
 	config.device = session->device;
 	if (r < 0) {
 		fd_close(&take_tasks_fd);

@@ -68,6 +68,14 @@ static void take_back_links(FsgInvalidate *invalidate)
 		fsg_notify_object(invalidate->fuse, g_array_index(links, uint64_t, i), true);
 }
 
+/* Under the lock. */
+static void show_work(FsgInvalidate *invalidate)
+{
+	if (invalidate->board)
+		atomic_store(&invalidate->board->taking_back,
+			     invalidate->asked != invalidate->done);
+}
+
 static gpointer run(gpointer data)
 {
 	FsgInvalidate *invalidate = data;
@@ -86,6 +94,7 @@ static gpointer run(gpointer data)
 		take_back_links(invalidate);
 		pthread_mutex_lock(&invalidate->lock);
 		invalidate->done = asked;
+		show_work(invalidate);
 		pthread_cond_broadcast(&invalidate->changed);
 	}
 	invalidate->ended = true;
@@ -99,6 +108,10 @@ int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse)
 	FsgInvalidate *invalidate = view->invalidate;
 
 	invalidate->fuse = fuse;
+	if (view->plan->policy->cache == POLICY_CACHE_AUTO)
+		invalidate->board = fsg_boundary_board(view->boundary);
+	if (invalidate->board)
+		fsg_told_show(invalidate->told, &invalidate->board->believed_us);
 	if (view->is_for_one_exec)
 		invalidate->watches_from_us = g_get_monotonic_time() + FSG_WATCH_AFTER_US;
 	invalidate->thread = g_thread_try_new("fsgate-expire", run, invalidate, NULL);
@@ -135,9 +148,11 @@ void fsg_invalidate_link(FsgView *view, uint64_t link)
 
 	if (!view->caches_links)
 		return;
-	fsg_told_add_link(invalidate->told, link);
+	/* Asked for as soon as it is noted, for whoever sees neither. */
 	pthread_mutex_lock(&invalidate->lock);
+	fsg_told_add_link(invalidate->told, link);
 	invalidate->asked++;
+	show_work(invalidate);
 	pthread_cond_broadcast(&invalidate->changed);
 	pthread_mutex_unlock(&invalidate->lock);
 }
@@ -151,6 +166,7 @@ static uint64_t ask_for_recent(FsgInvalidate *invalidate)
 	/* In that order: what the thread has taken off the lists it is not done with. */
 	if (invalidate->asked != invalidate->done || !fsg_told_is_clear(invalidate->told)) {
 		mine = ++invalidate->asked;
+		show_work(invalidate);
 		pthread_cond_broadcast(&invalidate->changed);
 	}
 	pthread_mutex_unlock(&invalidate->lock);
@@ -167,6 +183,15 @@ static int wait_for_recent(FsgInvalidate *invalidate, uint64_t mine, int64_t dea
 	in_time = invalidate->done >= mine;
 	pthread_mutex_unlock(&invalidate->lock);
 	return in_time ? 0 : -ETIMEDOUT;
+}
+
+int fsg_invalidate_queue_fd(FsgView *view)
+{
+	const FsgInvalidate *invalidate = view->invalidate;
+
+	return view->plan->policy->cache == POLICY_CACHE_AUTO && invalidate->watch
+		       ? fsg_watch_queue_fd(invalidate->watch)
+		       : -1;
 }
 
 int fsg_invalidate_catch_up(FsgView *view, int timeout_ms)

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "fsgate/boundary.h"
 #include "fsgate/told.h"
 #include "fsgate/view.h"
 #include "fsgate/watch.h"
@@ -19,6 +20,7 @@ struct FsgInvalidate {
 	FsgTold *told; /* owned */
 	FsgWatch *
 		watch; /* owned; NULL when nothing is watched: the mode does not need it, or the kernel cannot */
+	ExecBoard *board; /* where an executor reads what is to be taken back; borrowed, or NULL */
 	int64_t watches_from_us; /* monotonic: nothing is watched before */
 	/* the thread that takes back what was told for a short time */
 	struct fuse_session *fuse; /* borrowed */
@@ -37,6 +39,10 @@ void fsg_invalidate_free(FsgInvalidate *invalidate); /* NULL is allowed */
 int fsg_invalidate_start(FsgView *view, struct fuse_session *fuse);
 /* Waits at most timeout_ms for each; false: one is held up in the kernel, and only the end of the process is left. */
 bool fsg_invalidate_stop(FsgView *view, int timeout_ms);
+
+/* The queue of what the host changes, for poll: empty and with nobody at its events (exec-board.h) means that all of them have
+ * been told to the kernel. Borrowed; -1: there is none that an exec's start would have to look at. */
+int fsg_invalidate_queue_fd(FsgView *view);
 
 /* The kernel is given the text of this link, and is not to keep it. From any thread. */
 void fsg_invalidate_link(FsgView *view, uint64_t link);

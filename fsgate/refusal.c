@@ -1,6 +1,7 @@
 /* The thread's request; see refusal.h. */
 #include "fsgate/refusal.h"
 
+#include "fsgate/boundary.h"
 #include "fsgate/client.h"
 #include "fsgate/events.h"
 
@@ -71,9 +72,11 @@ static void record(FsgView *view, const FsgAsked *request, FsgInode *inode, cons
 		.errnum = errnum,
 		.pid = request->pid,
 		.pid_namespace = fsg_client_pid_namespace(view->clients, request->pid),
+		.epoch = fsg_boundary_epoch(view->boundary),
 		.time_us = g_get_real_time(),
 	};
 
+	fsg_boundary_note(view->boundary);
 	fsg_denials_add(view->denials, &denial);
 	fsg_events_add_denial(view->events, &denial);
 }

@@ -7,9 +7,10 @@
 struct FsgTold {
 	pthread_mutex_t lock;
 	unsigned int recent_most, lasting_most;
-	GQueue recent;	     /* FsgToldItem, by until_us */
-	GHashTable *lasting; /* FsgToldItem, by (dir, name) */
-	GHashTable *links;   /* gint64 */
+	GQueue recent;		      /* FsgToldItem, by until_us */
+	GHashTable *lasting;	      /* FsgToldItem, by (dir, name) */
+	GHashTable *links;	      /* gint64 */
+	_Atomic int64_t *believed_us; /* borrowed, or NULL; constant once threads run */
 };
 
 static guint item_hash(gconstpointer data)
@@ -60,6 +61,18 @@ void fsg_told_free(FsgTold *told)
 	g_free(told);
 }
 
+void fsg_told_show(FsgTold *told, _Atomic int64_t *believed_us)
+{
+	told->believed_us = believed_us;
+}
+
+/* Under the lock. */
+static void show_believed(FsgTold *told, int64_t until_us)
+{
+	if (told->believed_us)
+		atomic_store(told->believed_us, until_us);
+}
+
 static void drop_ended(FsgTold *told, int64_t now_us)
 {
 	FsgToldItem *first;
@@ -83,8 +96,10 @@ static bool add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t o
 	drop_ended(told, item->until_us);
 	item->until_us += (int64_t)(FSG_BELIEF_SHORT_S * 1e6) + MARGIN_US;
 	fits = told->recent.length < most;
-	if (fits)
+	if (fits) {
 		g_queue_push_tail(&told->recent, item);
+		show_believed(told, item->until_us);
+	}
 	pthread_mutex_unlock(&told->lock);
 	if (!fits)
 		g_free(item);
@@ -167,6 +182,7 @@ GPtrArray *fsg_told_take_recent(FsgTold *told)
 	drop_ended(told, g_get_monotonic_time());
 	while ((item = g_queue_pop_head(&told->recent)))
 		g_ptr_array_add(items, item);
+	show_believed(told, 0);
 	pthread_mutex_unlock(&told->lock);
 	return items;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <glib.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +27,10 @@ typedef struct {
 
 FsgTold *fsg_told_new(unsigned int recent_most, unsigned int lasting_most);
 void fsg_told_free(FsgTold *told); /* NULL is allowed */
+
+/* From now on *believed_us (borrowed) says until when, at the most, something recent is believed. Before any other
+ * thread exists. */
+void fsg_told_show(FsgTold *told, _Atomic int64_t *believed_us);
 
 /* Notes that this is believed from now on, for FSG_BELIEF_SHORT_S. false: there is no room. */
 bool fsg_told_add_recent(FsgTold *told, uint64_t dir, const char *name, uint64_t object,

@@ -105,6 +105,11 @@ void fsg_watch_free(FsgWatch *watch)
 	g_free(watch);
 }
 
+int fsg_watch_queue_fd(const FsgWatch *watch)
+{
+	return watch->group_fd;
+}
+
 /* --- marks --- */
 
 uint64_t fsg_watch_id(int fd, const char *name)
@@ -360,6 +365,16 @@ static void wait_for_work(FsgWatch *watch)
 	(void)eventfd_read(watch->wake_fd, &value);
 }
 
+/* Since when it works, or 0. */
+static void show_work(FsgWatch *watch, int64_t since_us)
+{
+	ExecBoard *board = watch->view->invalidate->board;
+
+	__atomic_store_n(&watch->working_us, since_us, __ATOMIC_SEQ_CST);
+	if (board)
+		atomic_store(&board->at_events, since_us != 0);
+}
+
 static gpointer run(gpointer data)
 {
 	FsgWatch *watch = data;
@@ -375,9 +390,9 @@ static gpointer run(gpointer data)
 		pthread_mutex_unlock(&watch->lock);
 		if (stopping)
 			break;
-		__atomic_store_n(&watch->working_us, g_get_monotonic_time(), __ATOMIC_SEQ_CST);
+		show_work(watch, g_get_monotonic_time());
 		work(watch);
-		__atomic_store_n(&watch->working_us, 0, __ATOMIC_SEQ_CST);
+		show_work(watch, 0);
 		pthread_mutex_lock(&watch->lock);
 		watch->shown = watch->stats;
 		watch->done = asked;

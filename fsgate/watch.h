@@ -33,6 +33,9 @@ bool fsg_watch_is_local(int fd);
 FsgWatch *fsg_watch_new(FsgView *view);
 void fsg_watch_free(FsgWatch *watch); /* NULL is allowed */
 
+/* Of events, for poll; borrowed. */
+int fsg_watch_queue_fd(const FsgWatch *watch);
+
 /* The thread. 0 or -errno. */
 int fsg_watch_start(FsgWatch *watch, struct fuse_session *fuse);
 /* Waits at most timeout_ms; false: the thread is held up in the kernel, and only the end of the process is left. */

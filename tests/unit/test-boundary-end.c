@@ -112,6 +112,39 @@ static void a_view_without_execs_needs_none(void **state)
 	fsg_boundary_free(NULL);
 }
 
+/* On the executor's board: how many execs have begun is read there, and what is open is shown. */
+static void a_board_is_used(void **state)
+{
+	FsgBoundary *boundary = fsg_boundary_new();
+	FsgOpened before, during;
+	ExecBoard board = { .execs = 4 };
+
+	(void)state;
+	assert_null(fsg_boundary_board(boundary));
+	fsg_boundary_share(boundary, &board);
+	assert_ptr_equal(fsg_boundary_board(boundary), &board);
+	fsg_boundary_opened(boundary, &before);
+	assert_int_equal(atomic_load(&board.opened), 4);
+	atomic_store(&board.execs, 5);
+	atomic_store(&board.running, 1);
+	assert_int_equal(fsg_boundary_epoch(boundary), 5);
+	fsg_boundary_opened(boundary, &during);
+	assert_int_equal(atomic_load(&board.opened), 5);
+	atomic_store(&board.running, 0);
+	assert_false(fsg_boundary_end(boundary, 5, 0));
+	fsg_boundary_closed(boundary, &during);
+	assert_int_equal(atomic_load(&board.opened), 4);
+	assert_true(fsg_boundary_end(boundary, 5, 0));
+	/* that is the executor's to count */
+	assert_int_equal(atomic_load(&board.running), 0);
+	fsg_boundary_closed(boundary, &before);
+	assert_int_equal(atomic_load(&board.opened), 0);
+	assert_int_equal(atomic_load(&board.happened), 0);
+	fsg_boundary_note(boundary);
+	assert_int_equal(atomic_load(&board.happened), 1);
+	fsg_boundary_free(boundary);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +154,7 @@ int main(void)
 		cmocka_unit_test(closing_is_waited_for),
 		cmocka_unit_test(another_execs_files_hold_up_for_a_moment),
 		cmocka_unit_test(a_view_without_execs_needs_none),
+		cmocka_unit_test(a_board_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,29 @@ static void links_are_taken_once(void **state)
 	fsg_told_free(told);
 }
 
+static void how_long_something_is_believed_is_shown(void **state)
+{
+	FsgTold *told = fsg_told_new(2, 2);
+	_Atomic int64_t believed_us = 0;
+	int64_t first;
+
+	(void)state;
+	fsg_told_show(told, &believed_us);
+	assert_true(fsg_told_add_recent(told, 1, "a", 0, false));
+	first = atomic_load(&believed_us);
+	assert_true(first > g_get_monotonic_time() + 900000);
+	fsg_told_add_moved(told, 1, "b");
+	assert_true(atomic_load(&believed_us) >= first);
+	first = atomic_load(&believed_us);
+	/* what has no room, or lasts, changes nothing */
+	assert_false(fsg_told_add_recent(told, 1, "c", 0, false));
+	assert_true(fsg_told_add_lasting(told, 1, "c"));
+	assert_int_equal(atomic_load(&believed_us), first);
+	g_ptr_array_unref(fsg_told_take_recent(told));
+	assert_int_equal(atomic_load(&believed_us), 0);
+	fsg_told_free(told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +134,7 @@ int main(void)
 		cmocka_unit_test(what_has_no_room_is_not_believed),
 		cmocka_unit_test(a_lasting_name_is_kept_once_for_each_directory),
 		cmocka_unit_test(links_are_taken_once),
+		cmocka_unit_test(how_long_something_is_believed_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
