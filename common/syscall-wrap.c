@@ -1,8 +1,6 @@
 /* Raw system calls; see syscall-wrap.h. */
 #include "common/syscall-wrap.h"
 
-#include "common/sanitizers.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -11,9 +9,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* For system calls, and for the path that a program is looked up by. */
-#define CLONE_STACK_BYTES 32768
 
 #define RESULT(call)                                                                               \
 	do {                                                                                       \
@@ -141,7 +136,7 @@ pid_t sys_clone_until_exec(int flags, int (*run)(void *data), void *data, int *r
  * it. */
 pid_t sys_clone_until_exec(int flags, int (*run)(void *data), void *data, int *ret_pidfd)
 {
-	_Alignas(16) char stack[CLONE_STACK_BYTES];
+	_Alignas(16) char stack[SYS_CLONE_STACK_BYTES];
 	pid_t pid;
 
 	pid = clone(run, stack + sizeof stack, flags | CLONE_VM | CLONE_VFORK | SIGCHLD, data,

@@ -4,6 +4,8 @@
  * All return a value >= 0 or -errno, and allocate nothing: they may be called after fork. */
 #pragma once
 
+#include "common/sanitizers.h"
+
 #include <linux/capability.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
@@ -46,6 +48,9 @@ void sys_clone3_alone(void);
 /* As sys_clone3() with SIGCHLD, by the older call, whose flags a filter can see. Returns the pid (0 in the child) or
  * -errno. */
 pid_t sys_clone_copy(unsigned int flags, int *ret_pidfd);
+
+/* The stack of such a child: for system calls, and for the path that a program is looked up by. */
+#define SYS_CLONE_STACK_BYTES (WITH_SANITIZER ? 65536 : 16384)
 
 /* A child for run(data), which may only make system calls and ends in execve or _exit. Until then it shares our memory,
  * so that nothing is copied however much of it there is, and the calling thread stands still. The caller has

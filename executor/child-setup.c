@@ -85,11 +85,30 @@ static int check_left(const ChildSetup *child)
 	return stx.stx_mnt_id == child->mask_mount ? -ENOENT : 0;
 }
 
+static const char *wanted_cwd(const ChildSetup *child)
+{
+	return wire_text(child->request, child->request->cwd);
+}
+
+/* exec init has gone where its command was likely to begin. Where it is to begin elsewhere, it sets out from init's own
+ * directory like one whose init has not: what a path through /proc means is the same for both. */
+static int leave_waiting_dir(ChildSetup *child)
+{
+	if (child->home_fd < 0)
+		return 0;
+	child->is_there =
+		strcmp(wanted_cwd(child), wire_text(child->plan, child->plan->waiting_dir)) == 0;
+	return child->is_there || fchdir(child->home_fd) == 0 ? 0 : -errno;
+}
+
 static int enter_cwd(ChildSetup *child)
 {
 	static const char proc[] = "/proc";
-	const char *cwd = wire_text(child->request, child->request->cwd);
+	const char *cwd = wanted_cwd(child);
 	char where[PATH_BYTES];
+
+	if (child->is_there)
+		return check_left(child);
 
 	/* /proc/self/cwd is a path like any other, and the root for one that was nowhere else. But for those paths, being
 	 * there first would cost a question to the gateway. */
@@ -188,6 +207,7 @@ static const struct {
 	ExrStage stage;
 	StepKind kind;
 } steps[] = {
+	{ leave_waiting_dir, EXR_STAGE_CWD, ALWAYS },
 	{ new_session, EXR_STAGE_NEW_SESSION, ALWAYS },
 	{ hand_terminal_up, EXR_STAGE_TERMINAL, ALWAYS },
 	{ take_fds, EXR_STAGE_STDIO, ALWAYS },

@@ -8,10 +8,12 @@
  * keeps one such process ahead (exec-prepare.h). Only a terminal is mounted for its command, so that with one the
  * command's own process gives all that up.
  *
- * It never looks anything up in the view, so that a gateway that hangs can hang the command but not this
- * process, which is still able to pass on signals. That is why init's current directory is the mask
- * directory below the session's proc: a new mount namespace takes the current directory along, so that
- * "." is where the new proc goes and what the masks are made of, without a path from the root.
+ * Of the view it looks up one name only, and that only while it is kept ahead: it waits in the directory that its command
+ * most likely begins in, which saves the command a question to the gateway. From when it has its request on, a
+ * gateway that hangs can hang the command but not this process, which is still able to pass on signals. Until it is
+ * ready its current directory is init's, the mask directory below the session's proc: a new mount namespace takes the
+ * current directory along, so that "." is where the new proc goes and what the masks are made of, without a
+ * path from the root.
  *
  * The command shares our user id. It cannot trace or signal us: we are not dumpable, and a PID 1
  * without handlers ignores what comes from inside its namespace. */
@@ -29,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #ifndef PIDFD_GET_MNT_NAMESPACE
 #define PIDFD_GET_MNT_NAMESPACE _IO(0xFF, 3)
@@ -235,6 +238,7 @@ static void close_given(ChildSetup *child)
 			fd_close(&child->stdio[i]);
 	}
 	fd_close(&child->status_fd);
+	fd_close(&child->home_fd);
 }
 
 static int run_command(void *child)
@@ -281,8 +285,32 @@ static int open_null(const ExecInit *exec)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Where most payloads fit: mapping one costs more than reading it. Its pages are there before it comes. */
+/* The smallest page there is. */
+#define TOUCH_BYTES 4096
+
+/* Where most payloads fit: mapping one costs more than reading it. */
 static _Alignas(WireExec) char small_payload[16384];
+
+/* Of all memory the first use is dear, for we are a copy of init: what lies on the way from a request to its command is
+ * used before that comes. Most payloads are smaller than a page. */
+static __attribute__((noinline)) int touch_what_is_used(void)
+{
+	void *(*volatile copy)(void *, const void *, size_t) =
+		memmove; /* the function, not what compilers make of it */
+	char stack[SYS_CLONE_STACK_BYTES];
+	struct timespec now;
+	sigset_t blocked;
+
+	for (size_t at = 0; at < sizeof stack; at += TOUCH_BYTES)
+		*(volatile char *)&stack[at] = 0;
+	*(volatile char *)small_payload = 0;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	(void)copy(stack, small_payload, sizeof(WireExec));
+	if (sigprocmask(SIG_BLOCK, NULL, &blocked) != 0)
+		return -errno;
+	__asm__ volatile("" : : "r"(stack) : "memory");
+	return 0;
+}
 
 /* Everything that its request has no say in. Every signal is blocked here (init's mask), so that none is lost
  * before there is a signalfd. */
@@ -306,12 +334,27 @@ static void prepare(ExecInit *exec, ChildSetup *child, bool for_terminal)
 		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, -r);
 	if (for_terminal || exec_init_is_plain(exec))
 		return;
-	memset(small_payload, 0, sizeof small_payload);
+	if ((r = touch_what_is_used()) < 0)
+		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, -r);
 	/* Nothing from here on needs a capability, or a call that the filter refuses. */
 	if ((r = exr_child_drop_caps()) < 0)
 		exec_init_fail(exec, EXR_STAGE_EXEC_INIT, -r);
 	if ((r = exr_child_filter(child, &stage)) < 0)
 		exec_init_fail(exec, stage, -r);
+}
+
+/* Where its command will be, unless the request is there already or says another directory: then nothing is lost. Should
+ * the gateway hang, this process is as its command would be, and ends as that does. */
+static void wait_in_view(const ExecInit *exec, ChildSetup *child)
+{
+	struct pollfd p = { .fd = exec->control_fd, .events = POLLIN };
+	FD_AUTO home = -1;
+
+	if (exec->plan->waiting_dir == 0 || poll(&p, 1, 0) != 0)
+		return;
+	home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (home >= 0 && chdir(wire_text(exec->plan, exec->plan->waiting_dir)) == 0)
+		child->home_fd = fd_steal(&home);
 }
 
 static void tell_prepared(const ExecInit *exec)
@@ -407,12 +450,15 @@ static _Noreturn void exec_init(const WirePlan *plan, int control_fd, bool for_t
 		.plan = plan,
 		.stdio = { -1, -1, -1 },
 		.terminal = { -1, -1, -1 },
+		.home_fd = -1,
 	};
 	int pidfd = -1, r;
 	bool wants_pidfd;
 
 	prepare(&exec, &child, for_terminal);
 	tell_prepared(&exec);
+	if (!for_terminal)
+		wait_in_view(&exec, &child);
 	take_request(&exec, &child, for_terminal);
 	wants_pidfd = exec.request->flags & WIRE_EXEC_LIVE;
 	exec.command = clone_command(&child, wants_pidfd ? &pidfd : NULL);

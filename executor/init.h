@@ -150,6 +150,8 @@ typedef struct {
 	InitTerminal terminal;
 	int control_fd; /* where its master goes */
 	int status_fd;
+	int home_fd; /* where exec init stood before it went to wait in the plan's waiting_dir; -1: it has not */
+	bool is_there;	  /* of the command's own: that is where it is to begin */
 	bool is_filtered; /* exr_child_filter() was done by whom it was made by */
 } ChildSetup;
 

@@ -110,12 +110,12 @@ int packet_receive(int fd, int timeout_ms, WireMessage *ret_message, int *ret_fd
 	ssize_t size;
 	int r;
 
-	if ((r = wait_readable(fd, timeout_ms)) < 0)
-		return r;
-	/* An end that is closed with messages unread in it is told once, before what it has sent itself: that may be
-	 * why it closed. */
-	while ((size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC)) < 0) {
-		if (errno != EINTR && (errno != ECONNRESET || reset))
+	/* What has come is taken without asking for it first. An end that is closed with messages unread in it is told
+	 * once, before what it has sent itself: that may be why it closed. */
+	while ((size = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT)) < 0) {
+		if (errno == EAGAIN && (r = wait_readable(fd, timeout_ms)) < 0)
+			return r;
+		if (errno != EINTR && errno != EAGAIN && (errno != ECONNRESET || reset))
 			break;
 		reset |= errno == ECONNRESET;
 	}

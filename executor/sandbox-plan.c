@@ -180,6 +180,14 @@ static uint32_t flags_of(const ViewPlan *view, const ExrIdentity *identity)
 	return flags;
 }
 
+static bool is_mounted_dir(const ViewPlan *view, const char *path)
+{
+	const ViewEntry *entry = path ? view_plan_find_by_view_path(view, path) : NULL;
+
+	return entry && entry->kind == VIEW_ENTRY_MOUNT && entry->is_dir &&
+	       strcmp(entry->view_path, path) == 0;
+}
+
 int exr_plan_finish(ExrPlanBuilder *builder, const ViewPlan *view, const ExrIdentity *identity,
 		    const ExrPlanFrame *given, ExrError *error)
 {
@@ -195,6 +203,9 @@ int exr_plan_finish(ExrPlanBuilder *builder, const ViewPlan *view, const ExrIden
 	if (view->policy->limits.memory_bytes)
 		frame.tmpfs_bytes = MAX(view->policy->limits.memory_bytes / TMPFS_PART, TMPFS_MIN);
 	frame.session_dir = exr_plan_add_text(builder, given->session_dir);
+	if (!(frame.flags & (WIRE_PLAN_NATIVE | WIRE_PLAN_PLAIN)) &&
+	    is_mounted_dir(view, view->working_dir))
+		frame.waiting_dir = exr_plan_add_text(builder, view->working_dir);
 	frame.rows = sizeof frame;
 	frame.row_count = builder->rows->len;
 	if (given->seccomp) {

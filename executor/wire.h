@@ -113,6 +113,10 @@ typedef struct {
 	uint32_t row_count;
 	uint32_t seccomp_code;
 	uint32_t seccomp_size;
+	uint32_t
+		waiting_dir; /* where commands begin unless they say otherwise, if that is a mount of the view: nobody can
+				 move or remove it. 0: none */
+	uint32_t unused;
 	uint64_t
 		tmpfs_bytes; /* the most that one of the sandbox's file systems in memory may hold; 0: as they are */
 } WirePlan;

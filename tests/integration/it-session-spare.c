@@ -225,6 +225,101 @@ static void one_that_goes_with_a_request_has_not_run_it(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
+/* Where it is, as the kernel calls it. */
+static char *cwd_of(pid_t pid)
+{
+	g_autofree char *link = g_strdup_printf("/proc/%d/cwd", (int)pid);
+
+	return g_file_read_link(link, NULL);
+}
+
+static void expect_waiting_at(const Fixture *fixture, const char *place)
+{
+	const pid_t spare = await_spare(fixture);
+	gint64 until = g_get_monotonic_time() + PATIENCE_US;
+	g_autofree char *at = NULL;
+
+	while (g_strcmp0(at, place) != 0 && g_get_monotonic_time() < until) {
+		g_free(at);
+		at = cwd_of(spare);
+		g_usleep(1000);
+	}
+	assert_string_equal(at, place);
+}
+
+static void expect_cwd(Fixture *fixture, const char *cwd, const char *place)
+{
+	static const char *const argv[] = { "sh", "-c", "readlink /proc/self/cwd; ls", NULL };
+	const Run run = { .argv = argv, .cwd = cwd };
+	RAN_AUTO ran = fixture_run(fixture, &run);
+
+	assert_int_equal(ran.end.start_failed, place == NULL);
+	if (!place) {
+		assert_string_equal(ran.end.error.code, "cwd-invalid");
+		return;
+	}
+	assert_true(g_str_has_prefix(ran.out, place) && ran.out[strlen(place)] == '\n');
+}
+
+/* A command begins where it is told to, whether its init has waited somewhere before or not. */
+static void a_command_begins_where_it_is_told(void **state)
+{
+	static const struct {
+		const char *cwd, *place;
+	} cases[] = {
+		{ NULL, "/workspace" },
+		{ "/workspace", "/workspace" },
+		{ "/workspace/sub", "/workspace/sub" },
+		{ "/", "/" },
+		{ "/workspace/to-sub", "/workspace/sub" },
+		{ "/proc/self/cwd", "/" },
+		{ "/proc/self/root", "/" },
+		{ "/workspace/to-cwd", NULL },
+		{ "/workspace/to-cwd/..", "/" },
+		{ "/workspace/missing", NULL },
+	};
+	Fixture *fixture = *state;
+
+	fixture_expect(fixture, "mkdir sub; ln -s sub to-sub; ln -s /proc/self/cwd to-cwd", "");
+	fixture_warm_up(fixture);
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		pid_t spare;
+
+		expect_waiting_at(fixture, "/workspace");
+		expect_cwd(fixture, cases[i].cwd, cases[i].place);
+		/* one that is made when its request is there already */
+		spare = await_spare(fixture);
+		assert_int_equal(kill(spare, SIGKILL), 0);
+		while (kill(spare, 0) == 0)
+			g_usleep(1000);
+		expect_cwd(fixture, cases[i].cwd, cases[i].place);
+	}
+}
+
+/* Where commands begin is no mount of its own: it may be moved, so that nobody waits there. */
+static void nobody_waits_where_a_name_may_change(void **state)
+{
+	Fixture *fixture = *state;
+	g_autofree char *sub = g_build_filename(fixture->workspace, "sub", NULL);
+
+	fixture_stop(fixture);
+	assert_int_equal(mkdir(sub, 0755), 0);
+	fixture->working_dir = "/workspace/sub";
+	fixture_start(fixture, "");
+	fixture_warm_up(fixture);
+	for (int i = 0; i < 3; i++) {
+		g_autofree char *at = cwd_of(await_spare(fixture));
+
+		assert_false(g_str_has_prefix(at, "/workspace"));
+		expect_cwd(fixture, "/workspace/sub", "/workspace/sub");
+		/* the next command's is another directory of that name */
+		fixture_expect(fixture,
+			       "cd /workspace && mv sub sub$(ls | wc -l) && mkdir sub && >sub/new",
+			       "");
+		fixture_expect(fixture, "cd /workspace/sub && ls", "new\n");
+	}
+}
+
 static void it_goes_with_its_session(void **state)
 {
 	Fixture *fixture = *state;
@@ -363,6 +458,8 @@ int main(void)
 		TEST(no_command_writes_to_what_proc_has_of_it),
 		TEST(one_that_is_gone_costs_nothing),
 		TEST(one_that_goes_with_a_request_has_not_run_it),
+		TEST(a_command_begins_where_it_is_told),
+		TEST(nobody_waits_where_a_name_may_change),
 		TEST(it_goes_with_its_session),
 		TEST(descriptors_under_way_stop_no_other_command),
 		TEST(who_asks_to_be_traced_ends_by_itself),

@@ -46,10 +46,11 @@ void fixture_free(Fixture *fixture)
 StellaPolicy *fixture_policy(const Fixture *fixture, const char *more)
 {
 	g_autofree char *text = g_strdup_printf(
-		"{\"version\": 1, %s \"filesystem\": {\"working_dir\": \"/workspace\", "
+		"{\"version\": 1, %s \"filesystem\": {\"working_dir\": \"%s\", "
 		"\"mounts\": [{\"host_path\": \"%s\", \"view_path\": \"/workspace\", "
 		"\"access\": \"rw\"}]}}",
-		more, fixture->workspace);
+		more, fixture->working_dir ? fixture->working_dir : "/workspace",
+		fixture->workspace);
 	g_autofree char *message = NULL;
 	StellaPolicy *policy = NULL;
 

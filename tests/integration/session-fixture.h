@@ -7,9 +7,10 @@
 #include <glib.h>
 
 typedef struct {
-	char *dir;	 /* temporary; everything else lies below it */
-	char *workspace; /* writable */
-	char *state;	 /* STELLA_STATE_DIR points here */
+	char *dir;		 /* temporary; everything else lies below it */
+	char *workspace;	 /* writable */
+	char *state;		 /* STELLA_STATE_DIR points here */
+	const char *working_dir; /* of the policy; NULL: /workspace */
 	ExrSession *session;
 } Fixture;
 
