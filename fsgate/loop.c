@@ -25,6 +25,11 @@
 #define IMMEDIATE_NS 3000
 /* A read that waits longer says that fewer readers would do. */
 #define QUIET_NS 1000000
+/* How long a reader looks for the next request before it sleeps; what has come soon, a client's and our waking
+ * included; and what a reader may make of that. */
+#define LOOK_NS	   30000
+#define SOON_NS	   60000
+#define HOPES_MOST 8u
 /* How long a thread that is not needed stays. */
 #define PARKED_MS 5000
 /* How often the sentinel looks, and after how many looks without a request it sleeps. */
@@ -39,6 +44,7 @@ struct FsgLoop {
 	int end_fd; /* eventfd */
 	pthread_t sentinel;
 	bool has_sentinel;
+	bool may_look; /* there is a processor for the client meanwhile */
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	pthread_cond_t called; /* the parked */
@@ -74,6 +80,7 @@ FsgLoop *fsg_loop_new(const FsgLoopConfig *config)
 	cond_init(&loop->called);
 	cond_init(&loop->wake);
 	loop->width = 1;
+	loop->may_look = g_get_num_processors() > 1;
 	return loop;
 }
 
@@ -215,12 +222,27 @@ static void set_width(FsgLoop *loop, unsigned int width)
 	__atomic_store_n(&loop->width, width, __ATOMIC_RELAXED);
 }
 
+/* A request is there, or the connection has ended. */
+static bool is_pending(const FsgLoop *loop)
+{
+	struct pollfd p = { .fd = fsg_device_fd(loop->config.device), .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* One client that is quick has its next request there by the time its last one's thread reads again. Only
+ * when there is another one behind that, more come than one thread takes. */
+static bool has_backlog(const FsgLoop *loop, int64_t waited_ns)
+{
+	return waited_ns < IMMEDIATE_NS && is_pending(loop);
+}
+
 /* How long the last read waited tells how many readers there should be. */
 static void adjust_width(FsgLoop *loop, int64_t waited_ns, unsigned int *backlog)
 {
 	bool start = false, more;
 
-	*backlog = waited_ns < IMMEDIATE_NS ? *backlog + 1 : 0;
+	*backlog = has_backlog(loop, waited_ns) ? *backlog + 1 : 0;
 	more = *backlog >= BACKLOG;
 	if (!more && (waited_ns < QUIET_NS || __atomic_load_n(&loop->width, __ATOMIC_RELAXED) == 1))
 		return;
@@ -326,16 +348,38 @@ static void note_end(FsgLoop *loop, ssize_t r)
 	(void)eventfd_write(loop->end_fd, 1);
 }
 
+/* Whoever sleeps has to be woken, which is half of what a small request costs its client. So a lone reader looks for the
+ * next request for a moment before it sleeps, as long as that pays: `hopes` grows with each request that comes soon
+ * after the last one, and falls with each moment that was for nothing. */
+static void look_for_next(const FsgLoop *loop, int64_t since_ns, unsigned int *hopes)
+{
+	if (!loop->may_look || *hopes == 0 || __atomic_load_n(&loop->width, __ATOMIC_RELAXED) > 1)
+		return;
+	while (!is_pending(loop))
+		if (now_ns() - since_ns > LOOK_NS) {
+			*hopes -= MIN(*hopes, HOPES_MOST / 2);
+			return;
+		}
+}
+
+static void adjust_hopes(int64_t waited_ns, unsigned int *hopes)
+{
+	if (waited_ns <= SOON_NS)
+		*hopes = MIN(*hopes + 1, HOPES_MOST);
+	else
+		*hopes -= MIN(*hopes, 1);
+}
+
 /* Until the connection ends or there are enough readers. */
 static void read_requests(FsgLoop *loop, void *buffer)
 {
-	unsigned int backlog = 0;
+	unsigned int backlog = 0, hopes = 0;
 
 	for (;;) {
-		int64_t before;
+		int64_t before = now_ns(), waited;
 		ssize_t got;
 
-		before = now_ns();
+		look_for_next(loop, before, &hopes);
 		got = fsg_device_read(loop->config.device, buffer, FSG_DEVICE_REQUEST_MOST);
 		if (got == -EAGAIN)
 			continue;
@@ -343,7 +387,9 @@ static void read_requests(FsgLoop *loop, void *buffer)
 			note_end(loop, got);
 			return;
 		}
-		adjust_width(loop, now_ns() - before, &backlog);
+		waited = now_ns() - before;
+		adjust_hopes(waited, &hopes);
+		adjust_width(loop, waited, &backlog);
 		if (!serve(loop, buffer, (size_t)got))
 			return;
 	}
