@@ -146,6 +146,9 @@ static int receive_some(ControlSocket *socket)
 	keep_fds(socket, &message);
 	if (r == 0)
 		return -EPIPE;
+	/* We had no room for an fd: what it was for must not be done without. */
+	if (message.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
 	g_string_append_len(socket->in, data, r);
 	return socket->in->len > LIMIT_CONTROL_LINE_BYTES ? -EMSGSIZE : 0;
 }

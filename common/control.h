@@ -67,7 +67,8 @@ int control_socket_fd(const ControlSocket *socket);
 int control_socket_send(ControlSocket *socket, JsonObject *take_object, int fd);
 
 /* Waits for the next object. *ret_fd is the fd that came with it or -1; a caller that expects none
- * passes NULL, and an fd that comes is closed. timeout_ms < 0 waits for ever. -ETIMEDOUT, -EPIPE at
+ * passes NULL, and an fd that comes is closed. timeout_ms < 0 waits for ever. -ETIMEDOUT, -EMFILE for an fd that
+ * this process has no room for (its line is lost too), -EPIPE at
  * the end of file, -EBADMSG for what is no object, -EMSGSIZE for a line over the cap. */
 int control_socket_receive(ControlSocket *socket, int timeout_ms, JsonObject **ret_object,
 			   int *ret_fd);
