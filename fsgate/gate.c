@@ -31,6 +31,11 @@ const char *fsg_op_name(FsgOp op)
 	return gate_rows[op].name;
 }
 
+bool fsg_op_changes(FsgOp op)
+{
+	return op == FSG_OP_CREATE || (op < _FSG_OP_N && gate_rows[op].needs == NEEDS_WRITE);
+}
+
 static int check_writable(const FsgInode *inode)
 {
 	return fsg_inode_is_writable(inode) ? 0 : fsg_refuse_change(inode, -EROFS);

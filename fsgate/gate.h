@@ -57,6 +57,9 @@ typedef enum {
 /* The operation's name, for messages. Static storage. */
 const char *fsg_op_name(FsgOp op);
 
+/* Whether op changes something whatever its flags say. */
+bool fsg_op_changes(FsgOp op);
+
 /* Whether op may be done to (a directory operation: in) this inode: 0 or -EROFS. */
 int fsg_gate(FsgOp op, const FsgInode *inode);
 

@@ -3,9 +3,12 @@
  *
  * Every wrapper says the operation, the object or the directory and name that it is about, for a rename also where
  * to, and passes on what it was given. */
+#include "fsgate/boundary.h"
 #include "fsgate/invalidate.h"
 #include "fsgate/ops.h"
 #include "fsgate/refusal.h"
+
+#include <fcntl.h>
 
 static void begin(FsgAsked *request, fuse_req_t req, FsgOp op, fuse_ino_t ino, const char *name)
 {
@@ -17,6 +20,10 @@ static void begin(FsgAsked *request, fuse_req_t req, FsgOp op, fuse_ino_t ino, c
 		.name = name,
 	};
 	fsg_asked_begin(request);
+	/* Before it is done: should we end in between, an exec's end must not look like one of which nothing is known to
+	 * have been changed. */
+	if (fsg_op_changes(op))
+		fsg_boundary_note(request->view->boundary);
 }
 
 /* A handler that is about an object, or about a name in a directory. */
@@ -41,7 +48,16 @@ OBSERVE(readlink, READLINK, ino, NULL, (fuse_req_t req, fuse_ino_t ino), req, in
 OBSERVE(statfs, STATFS, ino, NULL, (fuse_req_t req, fuse_ino_t ino), req, ino)
 OBSERVE(access, ACCESS, ino, NULL, (fuse_req_t req, fuse_ino_t ino, int mask), req, ino, mask)
 
-OBSERVE(open, OPEN, ino, NULL, (fuse_req_t req, fuse_ino_t ino, Info *fi), req, ino, fi)
+static void seen_open(fuse_req_t req, fuse_ino_t ino, Info *fi)
+{
+	__attribute__((cleanup(fsg_asked_end))) FsgAsked request;
+
+	begin(&request, req, FSG_OP_OPEN, ino, NULL);
+	if (fi->flags & (O_ACCMODE | O_TRUNC))
+		fsg_boundary_note(request.view->boundary);
+	fsg_ops.open(req, ino, fi);
+}
+
 OBSERVE(create, CREATE, parent, name,
 	(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, Info *fi), req, parent,
 	name, mode, fi)

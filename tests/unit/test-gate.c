@@ -54,6 +54,15 @@ static void every_changing_operation_is_refused_without_write_access(void **stat
 	}
 }
 
+/* An exec's end has to know of a change before it is made. */
+static void what_changes_something_is_known_before(void **state)
+{
+	(void)state;
+	for (FsgOp op = 0; op < _FSG_OP_N; op++)
+		assert_int_equal(fsg_op_changes(op), changes(op) || op == FSG_OP_CREATE);
+	assert_false(fsg_op_changes(_FSG_OP_N));
+}
+
 static void what_has_no_row_is_refused(void **state)
 {
 	(void)state;
@@ -111,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_changing_operation_is_refused_without_write_access),
+		cmocka_unit_test(what_changes_something_is_known_before),
 		cmocka_unit_test(what_has_no_row_is_refused),
 		cmocka_unit_test(every_operation_has_a_name),
 		cmocka_unit_test(open_counts_truncation_as_writing),
