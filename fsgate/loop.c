@@ -29,7 +29,7 @@
  * included; and what a reader may make of that. */
 #define LOOK_NS	   30000
 #define SOON_NS	   60000
-#define HOPES_MOST 8u
+#define HOPES_MOST 8
 /* How long a thread that is not needed stays. */
 #define PARKED_MS 5000
 /* How often the sentinel looks, and after how many looks without a request it sleeps. */
@@ -350,36 +350,35 @@ static void note_end(FsgLoop *loop, ssize_t r)
 
 /* Whoever sleeps has to be woken, which is half of what a small request costs its client. So a lone reader looks for the
  * next request for a moment before it sleeps, as long as that pays: `hopes` grows with each request that comes soon
- * after the last one, and falls with each moment that was for nothing. */
-static void look_for_next(const FsgLoop *loop, int64_t since_ns, unsigned int *hopes)
+ * after the last one, and falls by as much as many of these are worth with a moment that was for nothing (false). */
+static bool look_for_next(const FsgLoop *loop, int64_t since_ns, int hopes)
 {
-	if (!loop->may_look || *hopes == 0 || __atomic_load_n(&loop->width, __ATOMIC_RELAXED) > 1)
-		return;
+	if (!loop->may_look || hopes <= 0 || __atomic_load_n(&loop->width, __ATOMIC_RELAXED) > 1)
+		return true;
 	while (!is_pending(loop))
-		if (now_ns() - since_ns > LOOK_NS) {
-			*hopes -= MIN(*hopes, HOPES_MOST / 2);
-			return;
-		}
+		if (now_ns() - since_ns > LOOK_NS)
+			return false;
+	return true;
 }
 
-static void adjust_hopes(int64_t waited_ns, unsigned int *hopes)
+static int adjust_hopes(int hopes, bool was_for_nothing, int64_t waited_ns)
 {
-	if (waited_ns <= SOON_NS)
-		*hopes = MIN(*hopes + 1, HOPES_MOST);
-	else
-		*hopes -= MIN(*hopes, 1);
+	int change = was_for_nothing ? -HOPES_MOST : waited_ns <= SOON_NS ? 1 : -1;
+
+	return CLAMP(hopes + change, -HOPES_MOST, HOPES_MOST);
 }
 
 /* Until the connection ends or there are enough readers. */
 static void read_requests(FsgLoop *loop, void *buffer)
 {
-	unsigned int backlog = 0, hopes = 0;
+	unsigned int backlog = 0;
+	int hopes = 0;
 
 	for (;;) {
 		int64_t before = now_ns(), waited;
+		bool pays = look_for_next(loop, before, hopes);
 		ssize_t got;
 
-		look_for_next(loop, before, &hopes);
 		got = fsg_device_read(loop->config.device, buffer, FSG_DEVICE_REQUEST_MOST);
 		if (got == -EAGAIN)
 			continue;
@@ -388,7 +387,7 @@ static void read_requests(FsgLoop *loop, void *buffer)
 			return;
 		}
 		waited = now_ns() - before;
-		adjust_hopes(waited, &hopes);
+		hopes = adjust_hopes(hopes, !pays, waited);
 		adjust_width(loop, waited, &backlog);
 		if (!serve(loop, buffer, (size_t)got))
 			return;
