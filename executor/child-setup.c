@@ -101,25 +101,31 @@ static int leave_waiting_dir(ChildSetup *child)
 	return child->is_there || fchdir(child->home_fd) == 0 ? 0 : -errno;
 }
 
+/* Where we are is in the root, and not in the directory that init keeps. */
+static int check_cwd(const ChildSetup *child)
+{
+	char where[PATH_BYTES];
+
+	/* The system call, not libc's function, which would go looking for another answer. */
+	if (syscall(SYS_getcwd, where, sizeof where) < 0)
+		return -errno;
+	return where[0] == '/' ? check_left(child) : -ENOENT;
+}
+
 static int enter_cwd(ChildSetup *child)
 {
 	static const char proc[] = "/proc";
 	const char *cwd = wanted_cwd(child);
-	char where[PATH_BYTES];
 
-	if (child->is_there)
-		return check_left(child);
+	/* Unless the kernel has dropped that name meanwhile. */
+	if (child->is_there && check_cwd(child) == 0)
+		return 0;
 
 	/* /proc/self/cwd is a path like any other, and the root for one that was nowhere else. But for those paths, being
 	 * there first would cost a question to the gateway. */
 	if (strncmp(cwd, proc, sizeof proc - 1) == 0 && chdir("/") != 0)
 		return -errno;
-	if (chdir(cwd) != 0)
-		return -errno;
-	/* The system call, not libc's function, which would go looking for another answer. */
-	if (syscall(SYS_getcwd, where, sizeof where) < 0)
-		return -errno;
-	return where[0] == '/' ? check_left(child) : -ENOENT;
+	return chdir(cwd) != 0 ? -errno : check_cwd(child);
 }
 
 /* A limit that is already lower stays: raising it is not ours to do. */

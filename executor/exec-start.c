@@ -6,6 +6,7 @@
 
 #include "common/errno-util.h"
 #include "common/fd-util.h"
+#include "common/syscall-wrap.h"
 #include "executor/exec-payload.h"
 #include "executor/packet.h"
 #include "executor/prepared.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -131,12 +133,12 @@ static int take_terminal(ExrExec *exec, int master)
 }
 
 /* One message of those that an exec begins with. -ECANCELED: init could not make its process, as exec->first says. */
-static int take_first(ExrExec *exec)
+static int take_first(ExrExec *exec, int timeout_ms)
 {
 	int fds[WIRE_MAX_FDS];
 	size_t fd_count = 0;
 	WireMessage message;
-	int r = packet_receive(exec->control_fd, ANSWER_MS, &message, fds, &fd_count);
+	int r = packet_receive(exec->control_fd, timeout_ms, &message, fds, &fd_count);
 
 	if (r < 0)
 		return r;
@@ -144,6 +146,8 @@ static int take_first(ExrExec *exec)
 		exec->pidfd = fds[--fd_count];
 	} else if (message.type == WIRE_PREPARED) {
 		exec->is_prepared = true;
+		if (message.errnum != 0)
+			atomic_store(&exec->session->stays, true);
 		exec->in_gateway.pid_namespace = message.number;
 	} else if (message.type == WIRE_COMMAND && fd_count > 0 && exec->command_pidfd < 0) {
 		exec->command_pidfd = fds[--fd_count];
@@ -159,13 +163,13 @@ static int take_first(ExrExec *exec)
 	return r;
 }
 
-/* Its init exists, and is ready or has said why not. */
-static int await_init(ExrExec *exec)
+/* Its init exists, and is ready or has said why not. For each of the two timeout_ms. */
+static int await_init(ExrExec *exec, int timeout_ms)
 {
 	int r = 0;
 
 	while (r == 0 && (exec->pidfd < 0 || !(exec->is_prepared || exec->has_first)))
-		r = take_first(exec);
+		r = take_first(exec, timeout_ms);
 	return r;
 }
 
@@ -186,7 +190,7 @@ static void await_command(ExrExec *exec, const ExrRequest *request)
 	while (r == 0 && !exec->has_first &&
 	       ((request->is_live && exec->command_pidfd < 0) ||
 		(request->tty && !exec->has_terminal)))
-		r = take_first(exec);
+		r = take_first(exec, ANSWER_MS);
 	if (exec->has_first ||
 	    (r != -EMFILE && (request->tty ? exec->has_terminal : r != -ETIMEDOUT)))
 		return;
@@ -194,14 +198,25 @@ static void await_command(ExrExec *exec, const ExrRequest *request)
 		   r < 0 ? r : -EBADMSG);
 }
 
-/* false: the spare was of no use (it may have met a limit that is no more reached, or was killed), and is gone. */
+/* How long a spare may still take to be ready. Longer than on any machine that works: where it hangs, on the way to the
+ * directory that it is to wait in, the next ones do not go there. */
+#define SPARE_MS 500
+
+/* false: the spare was of no use (it may have met a limit that is no more reached, was killed, or hangs), and is gone. */
 static bool start_with_spare(ExrExec *exec, Sent *sent, int take_spare)
 {
+	int r;
+
 	if (take_spare < 0)
 		return false;
 	exec->control_fd = take_spare;
-	if (await_init(exec) == 0 && !exec->has_first && send_request(exec, sent) == 0)
+	r = await_init(exec, SPARE_MS);
+	if (r == 0 && !exec->has_first && send_request(exec, sent) == 0)
 		return true;
+	if (r == -ETIMEDOUT)
+		atomic_store(&exec->session->stays, true);
+	if (exec->pidfd >= 0)
+		(void)sys_pidfd_send_signal(exec->pidfd, SIGKILL);
 	exec->has_first = exec->is_prepared = false;
 	fd_close(&exec->control_fd);
 	fd_close(&exec->pidfd);
@@ -216,7 +231,9 @@ static int ask_anew(ExrExec *exec, Sent *sent, bool for_terminal)
 
 	pthread_mutex_lock(&session->lock);
 	if (!session->ended && !atomic_load(&session->dead))
-		r = exr_prepared_ask(session, for_terminal, &exec->control_fd);
+		r = exr_prepared_ask(session,
+				     for_terminal ? WIRE_PREPARE_TERMINAL : WIRE_PREPARE_STAY,
+				     &exec->control_fd);
 	pthread_mutex_unlock(&session->lock);
 	return r < 0 ? r : send_request(exec, sent);
 }
@@ -232,7 +249,7 @@ static int start_anew(ExrExec *exec, Sent *sent, bool for_terminal, ExrError *er
 	if (r < 0 && (r != -EPIPE || exec->control_fd < 0))
 		return exr_error_set(error, r == -EPIPE ? "session-closed" : "internal", "request",
 				     -r, "the command's request: %s", errno_text(-r));
-	if ((r = await_init(exec)) == 0)
+	if ((r = await_init(exec, ANSWER_MS)) == 0)
 		return 0;
 	if (r == -ECANCELED) {
 		r = exr_session_told(&exec->first, NULL, error);
@@ -272,7 +289,7 @@ static int pretend(ExrExec *exec, Sent *sent, ExrError *error)
 	}
 	sent_close(sent);
 	if (r == 0)
-		r = await_init(exec);
+		r = await_init(exec, ANSWER_MS);
 	if (r < 0)
 		return exr_error_set(error, "internal", "request", -r, "the command's request: %s",
 				     errno_text(-r));

@@ -235,12 +235,15 @@ JsonObject *exr_gateway_await_end(ExrGateway *gateway, ExrGatewayExec *exec)
 
 void exr_gateway_hang_up(ExrGateway *gateway)
 {
+	int queue;
+
 	pthread_mutex_lock(&gateway->lock);
 	gateway->gone = true;
-	/* Before the gateway's own: who closes the last one waits for the marks to go. */
-	fd_close(&gateway->queue_fd);
+	queue = fd_steal(&gateway->queue_fd);
 	if (gateway->control) /* else it could not even be made */
 		(void)shutdown(control_socket_fd(gateway->control), SHUT_RDWR);
 	pthread_cond_broadcast(&gateway->answered);
 	pthread_mutex_unlock(&gateway->lock);
+	/* Before the gateway's own, if it lives: who closes the last one waits for the marks to go. */
+	fd_close(&queue);
 }

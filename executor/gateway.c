@@ -117,6 +117,18 @@ bool exr_gateway_says(JsonObject *object, const char *word)
 	return json_node_get_boolean(json_object_get_member(object, word));
 }
 
+/* A queue of fanotify's: nothing else that a gateway could send. */
+static bool is_queue(int fd)
+{
+	static const char queue[] = "anon_inode:[fanotify]";
+	char path[FD_PROC_PATH_SIZE], target[sizeof queue];
+	ssize_t size;
+
+	fd_proc_path(fd, path);
+	size = readlink(path, target, sizeof target);
+	return size == (ssize_t)(sizeof queue - 1) && memcmp(target, queue, sizeof queue - 1) == 0;
+}
+
 /* ret_fd: what came with it, or -1; NULL: nothing is to come. */
 static int await(ExrGateway *gateway, const char *word, int *ret_fd, ExrError *error)
 {
@@ -132,7 +144,13 @@ static int await(ExrGateway *gateway, const char *word, int *ret_fd, ExrError *e
 	if (r < 0)
 		return exr_error_set(error, CODE, "gateway", -r, "the gateway's answer: %s",
 				     errno_text(-r));
-	return exr_gateway_says(object, word) ? 0 : told_error(object, error);
+	if (!exr_gateway_says(object, word))
+		return told_error(object, error);
+	/* Looking at it and closing it must wait for nobody. */
+	if (ret_fd && *ret_fd >= 0 && !is_queue(*ret_fd))
+		return exr_error_set(error, CODE, "gateway", EBADF,
+				     "the gateway sent something that is no queue of events");
+	return 0;
 }
 
 static int hand_over(ExrGateway *gateway, const char *how, const char *path, int fd)

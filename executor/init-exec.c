@@ -9,7 +9,7 @@
  * command's own process gives all that up.
  *
  * Of the view it looks up one name only, and that only while it is kept ahead: it waits in the directory that its command
- * most likely begins in, which saves the command a question to the gateway. From when it has its request on, a
+ * most likely begins in, which saves the command a question to the gateway. It is not ready before it is there; from then on a
  * gateway that hangs can hang the command but not this process, which is still able to pass on signals. Until it is
  * ready its current directory is init's, the mask directory below the session's proc: a new mount namespace takes the
  * current directory along, so that "." is where the new proc goes and what the masks are made of, without a
@@ -343,23 +343,28 @@ static void prepare(ExecInit *exec, ChildSetup *child, bool for_terminal)
 		exec_init_fail(exec, stage, -r);
 }
 
-/* Where its command will be, unless the request is there already or says another directory: then nothing is lost. Should
- * the gateway hang, this process is as its command would be, and ends as that does. */
-static void wait_in_view(const ExecInit *exec, ChildSetup *child)
+/* Where its command will be, unless its request says another directory: then nothing is lost. Should the gateway hang,
+ * this process is not ready, and another one is made in its place. 0 or -errno. */
+static int wait_in_view(const ExecInit *exec, ChildSetup *child)
 {
-	struct pollfd p = { .fd = exec->control_fd, .events = POLLIN };
 	FD_AUTO home = -1;
 
-	if (exec->plan->waiting_dir == 0 || poll(&p, 1, 0) != 0)
-		return;
+	if (exec->plan->waiting_dir == 0)
+		return 0;
 	home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (home >= 0 && chdir(wire_text(exec->plan, exec->plan->waiting_dir)) == 0)
-		child->home_fd = fd_steal(&home);
+	if (home < 0 || chdir(wire_text(exec->plan, exec->plan->waiting_dir)) != 0)
+		return -errno;
+	child->home_fd = fd_steal(&home);
+	return 0;
 }
 
-static void tell_prepared(const ExecInit *exec)
+static void tell_prepared(const ExecInit *exec, int errnum)
 {
-	WireMessage message = { .type = WIRE_PREPARED, .number = exec->namespace };
+	WireMessage message = {
+		.type = WIRE_PREPARED,
+		.number = exec->namespace,
+		.errnum = errnum,
+	};
 
 	if (packet_send(exec->control_fd, &message, NULL, 0) < 0)
 		exec_init_leave(exec);
@@ -443,7 +448,7 @@ static void tell_command(const ExecInit *exec, int pidfd)
 /* All that can fail comes before the command's process exists, so that none runs of which it is said that it
  * did not; what comes after cannot, but for the capabilities that a terminal was mounted with: should they not go,
  * everything is killed. */
-static _Noreturn void exec_init(const WirePlan *plan, int control_fd, bool for_terminal)
+static _Noreturn void exec_init(const WirePlan *plan, int control_fd, int flags)
 {
 	ExecInit exec = { .plan = plan, .control_fd = control_fd, .proc_fd = -1 };
 	ChildSetup child = {
@@ -452,13 +457,13 @@ static _Noreturn void exec_init(const WirePlan *plan, int control_fd, bool for_t
 		.terminal = { -1, -1, -1 },
 		.home_fd = -1,
 	};
+	const bool for_terminal = flags & WIRE_PREPARE_TERMINAL;
 	int pidfd = -1, r;
 	bool wants_pidfd;
 
 	prepare(&exec, &child, for_terminal);
-	tell_prepared(&exec);
-	if (!for_terminal)
-		wait_in_view(&exec, &child);
+	r = flags & (WIRE_PREPARE_TERMINAL | WIRE_PREPARE_STAY) ? 0 : wait_in_view(&exec, &child);
+	tell_prepared(&exec, -r);
 	take_request(&exec, &child, for_terminal);
 	wants_pidfd = exec.request->flags & WIRE_EXEC_LIVE;
 	exec.command = clone_command(&child, wants_pidfd ? &pidfd : NULL);
@@ -506,14 +511,14 @@ void init_exec_ended(pid_t pid)
 		}
 }
 
-int init_exec_start(const WirePlan *plan, int control_fd, bool for_terminal, int *ret_pidfd)
+int init_exec_start(const WirePlan *plan, int control_fd, int flags, int *ret_pidfd)
 {
 	uint64_t namespaces = plan->flags & WIRE_PLAN_PLAIN ? 0 : CLONE_NEWPID | CLONE_NEWNS;
 	int pidfd = -1;
 	pid_t pid = sys_clone3(CLONE_PIDFD | namespaces, SIGCHLD, &pidfd);
 
 	if (pid == 0)
-		exec_init(plan, control_fd, for_terminal);
+		exec_init(plan, control_fd, flags);
 	if (pid < 0)
 		return pid;
 	if (namespaces)

@@ -295,7 +295,7 @@ static int serve_one(const WirePlan *plan)
 	if (r < 0)
 		return r;
 	control = fds[0];
-	r = init_exec_start(plan, control, message.value != 0, &pidfd);
+	r = init_exec_start(plan, control, message.value, &pidfd);
 	if (r == 0 && (r = packet_send(control, &answer, &pidfd, 1)) < 0)
 		/* Commands can have as many descriptors under way as a user may: without one for its end it is none. */
 		(void)sys_pidfd_send_signal(pidfd, SIGKILL);

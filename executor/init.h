@@ -126,7 +126,7 @@ int init_terminal_hand_up(const InitTerminal *terminal, int control_fd);
  * option has it. */
 int init_tmpfs(const WirePlan *plan, uint64_t bytes, const char *mode, unsigned int attr);
 /* Serves one WIRE_PREPARE: clones an exec's init, which does not return. 0 with *ret_pidfd, or -errno. */
-int init_exec_start(const WirePlan *plan, int control_fd, bool for_terminal, int *ret_pidfd);
+int init_exec_start(const WirePlan *plan, int control_fd, int flags, int *ret_pidfd);
 /* A child was reaped, which may have been one. */
 void init_exec_ended(pid_t pid);
 

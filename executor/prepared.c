@@ -9,9 +9,9 @@
 /* A session that is made for one command has no use for a spare. */
 #define FIRST_WITH_SPARE 2
 
-int exr_prepared_ask(ExrSession *session, bool for_terminal, int *ret_control_fd)
+int exr_prepared_ask(ExrSession *session, int flags, int *ret_control_fd)
 {
-	WireMessage message = { .type = WIRE_PREPARE, .value = for_terminal };
+	WireMessage message = { .type = WIRE_PREPARE, .value = flags };
 	FD_AUTO ours = -1;
 	FD_AUTO theirs = -1;
 	int pair[2];
@@ -58,7 +58,8 @@ void exr_prepared_keep_spare(ExrSession *session)
 	pthread_mutex_lock(&session->lock);
 	if (wants_spare(session)) {
 		exr_session_limits_hold(session->limits);
-		if (exr_prepared_ask(session, false, &session->spare) < 0)
+		if (exr_prepared_ask(session, atomic_load(&session->stays) ? WIRE_PREPARE_STAY : 0,
+				     &session->spare) < 0)
 			exr_session_limits_release(session->limits);
 	}
 	pthread_mutex_unlock(&session->lock);

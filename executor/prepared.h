@@ -7,9 +7,9 @@
 
 #include "executor/session-internal.h"
 
-/* Under the session's lock: asks init for a new one. *ret_control_fd is the exec's own socket: what is sent there
+/* Under the session's lock: asks init for a new one (WIRE_PREPARE_* flags). *ret_control_fd is the exec's own socket: what is sent there
  * will be read, and WIRE_STARTED or WIRE_NOT_STARTED follows. 0 or -errno; -EPIPE: init is gone. */
-int exr_prepared_ask(ExrSession *session, bool for_terminal, int *ret_control_fd);
+int exr_prepared_ask(ExrSession *session, int flags, int *ret_control_fd);
 
 /* The spare's socket, which the caller owns, or -1. It counts as an exec of the session's limits, and goes on to count as
  * the caller's. */

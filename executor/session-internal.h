@@ -48,8 +48,9 @@ struct ExrSession {
 	ExrProcess init;
 	ExrProcess monitor; /* of bwrap: its own process outside, whose child init is; else none */
 	int init_socket; /* its end of file tells init to die; shut down, and closed only with the session */
-	int spare;  /* its socket (prepared.h), or -1 */
-	bool ended; /* everything has been stopped */
+	int spare;	   /* its socket (prepared.h), or -1 */
+	atomic_bool stays; /* no spare waits in the view any more: one could not, or not soon */
+	bool ended;	   /* everything has been stopped */
 
 	pthread_mutex_t env_lock;
 	char **refresh; /* NAME=value, or NULL */

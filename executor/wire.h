@@ -26,7 +26,7 @@ typedef enum {
 		1, /* the id maps are written, the cgroups entered; to exec init: the view shows what the host has */
 	WIRE_PLAN,    /* with the plan */
 	WIRE_SERVING, /* the gateway answers: the view may be touched */
-	WIRE_PREPARE, /* with exec init's end of the exec's own socket; value is 1 for an exec with a terminal, else 0 */
+	WIRE_PREPARE, /* with exec init's end of the exec's own socket; value is WIRE_PREPARE_* */
 	/* supervisor to exec init, on the exec's own socket */
 	WIRE_EXEC, /* once, at any time; with the payload; unless a terminal is wanted with stdout, stderr, and stdin
 		      unless it is null. WIRE_GO follows, and only then the command starts */
@@ -40,12 +40,17 @@ typedef enum {
 	WIRE_STARTED, /* with the pidfd of the exec's init, which may have said something before */
 	WIRE_NOT_STARTED, /* it could not be made: stage, errnum */
 	/* exec init to supervisor, on the exec's own socket; so is WIRE_FAILED */
-	WIRE_PREPARED, /* first, unless it fails: number is the inode of its pid namespace */
+	WIRE_PREPARED, /* first, unless it fails: number is the inode of its pid namespace; errnum is why it does not wait
+			  in the plan's waiting_dir, if it has tried that, else 0 */
 	WIRE_COMMAND,  /* of a live one: with the command's pidfd */
 	WIRE_TERMINAL, /* from the command's process, if one is wanted: with the terminal's master */
 	WIRE_RUNNING,  /* of a live one: the program has been executed */
 	WIRE_ENDED, /* value is the wait status of the command; number is 1 when no process of it is left, else 0 */
 } WireType;
+
+#define WIRE_PREPARE_TERMINAL (1 << 0)
+/* It is not to wait in the view: its request is there already, or one that was to wait there could not. */
+#define WIRE_PREPARE_STAY (1 << 1)
 
 typedef struct {
 	uint32_t type;	/* WireType */
