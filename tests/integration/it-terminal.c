@@ -153,9 +153,10 @@ static void the_terminal_is_given_back_after_every_end(void **state)
 		int sig, second, status;
 	} cases[] = {
 		{ "echo up; read x; exit 7", "0", 0, 0, 7 },
-		{ "echo up; kill -KILL $$", "0", 0, 0, 137 },
-		{ LOOP, "700ms", 0, 0, 124 },
-		{ "stty raw -echo; " LOOP, "700ms", 0, 0, 124 },
+		/* None ends before we have looked at the terminal. */
+		{ "echo up; sleep 1; kill -KILL $$", "0", 0, 0, 137 },
+		{ LOOP, "2s", 0, 0, 124 },
+		{ "stty raw -echo; " LOOP, "2s", 0, 0, 124 },
 		{ "echo up; exec sleep 100", "0", SIGTERM, 0, 143 },
 		{ "echo up; exec sleep 100", "0", SIGHUP, 0, 129 },
 		{ "echo up; exec sleep 100", "0", SIGINT, 0, 130 },
