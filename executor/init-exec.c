@@ -5,7 +5,7 @@
  *
  * It makes itself ready before it knows its command: its namespaces and mounts are there, its capabilities gone and the
  * filter loaded, which the command inherits, when its request comes. That may be at once, or much later: the supervisor
- * keeps one such process ahead (exec-prepare.h). Only a terminal is mounted for its command, so that with one the
+ * keeps one such process ahead (prepared.h). Only a terminal is mounted for its command, so that with one the
  * command's own process gives all that up.
  *
  * Of the view it looks up one name only, and that only while it is kept ahead: it waits in the directory that its command
